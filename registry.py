@@ -67,9 +67,7 @@ class Registry(Generic[T]):
             return self._items[name]
         except KeyError:
             known = self.names()
-            raise InputError(
-                f"unknown {self.kind} '{name}'.{nearest(name, known)} Known: {', '.join(known)}"
-            ) from None
+            raise InputError(f"unknown {self.kind} '{name}'.{nearest(name, known)} Known: {', '.join(known)}") from None
 
     def names(self) -> list[str]:
         """Return all registered names, sorted."""

@@ -1,1 +1,1 @@
-
+"""Running a program over a split: concurrency, run folders, resume, budgets, comparison."""

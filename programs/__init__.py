@@ -1,1 +1,1 @@
-
+"""Debate strategies as DSPy modules, and the decision rules they share."""

@@ -1,1 +1,1 @@
-
+"""Tables, plots and pages made from run folders and studies."""

@@ -34,7 +34,6 @@ class Example(BaseModel):
         question: what the agents read.
         gold: the right answer, as JSON data in the shape that the task's `score` expects.
         meta: fields to group by (`size`, `subject`, `country`, `group`, `label`, ...) and what scoring needs.
-        answer_type: None for the task's own type; set where it depends on the example.
     """
 
     model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True)
@@ -78,8 +77,8 @@ class Task(ABC):
     """Base of all tasks.
 
     Args:
-        data: where examples come from. A path to a JSONL, JSON, CSV or Parquet file; "hub" or "hub:REPO" for the Hugging
-            Face hub; "generated" for the task's own generator; None for the task's default source.
+        data: where examples come from. A path to a JSONL, JSON, CSV or Parquet file; "hub" or "hub:REPO" for the
+            Hugging Face hub; "generated" for the task's own generator; None for the task's default source.
         **options: the task's own options (`sizes=`, `context=`, ...), see `option_help`.
 
     Raises:
@@ -238,7 +237,9 @@ class Task(ABC):
 
     def _check_rule(self, rule: str) -> None:
         if rule not in self.extract_rules:
-            raise InputError(f"task '{self.name}' has no extraction rule '{rule}'. Known: {', '.join(self.extract_rules)}")
+            raise InputError(
+                f"task '{self.name}' has no extraction rule '{rule}'. Known: {', '.join(self.extract_rules)}"
+            )
 
 
 def shuffle_key(fingerprint: str, seed: int) -> str:
