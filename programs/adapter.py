@@ -1,0 +1,134 @@
+"""The adapter between roles and models: typed JSON, read as leniently as is safe."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, Literal, Union, get_args, get_origin
+
+import dspy
+import json_repair
+from dspy.adapters.utils import annotation_allows_none, apply_output_field_defaults, parse_value
+from dspy.utils.exceptions import AdapterParseError
+
+from ..signatures.answers import fold
+from ..signatures.numbers import parse_number
+
+
+class DebateAdapter(dspy.JSONAdapter):
+    """DSPy's JSON adapter with stricter and more lenient reading, each where it matters.
+
+    Stricter: a null or missing field, an empty reply or a number that is not finite is unreadable, never None.
+    More lenient: prose around the object, "$1,200" or "1/2" for a number, "(b) because" for a choice among letters,
+    labels in any case. The messages are exactly those of `dspy.JSONAdapter`.
+    """
+
+    def parse(self, signature: type[dspy.Signature], completion: str) -> dict[str, Any]:
+        """Read a reply into the signature's output fields.
+
+        Raises:
+            AdapterParseError: when a field is missing, null or not of its type.
+        """
+        wanted = signature.output_fields
+        found = self._find_object(completion, set(wanted))
+        if found is None:
+            raise self._unreadable(signature, completion, "The reply holds no JSON object.")
+        fields: dict[str, Any] = {}
+        for name, field in wanted.items():
+            if name not in found:
+                continue
+            value = found[name]
+            if value is None and not annotation_allows_none(field.annotation):
+                raise self._unreadable(signature, completion, f"The field {name} is null.", fields)
+            try:
+                fields[name] = parse_value(coerce(value, field.annotation), field.annotation)
+            except ValueError as error:
+                raise self._unreadable(
+                    signature, completion, f"Failed to parse field {name}: {error}", fields
+                ) from error
+        fields = apply_output_field_defaults(signature, fields)
+        if fields.keys() != wanted.keys():
+            missing = ", ".join(sorted(set(wanted) - set(fields)))
+            raise self._unreadable(signature, completion, f"Missing: {missing}.", fields)
+        return fields
+
+    @staticmethod
+    def _find_object(completion: str, wanted: set[str]) -> dict[str, Any] | None:
+        start = completion.find("{")
+        if start < 0:
+            return None
+        try:
+            data = json.loads(completion[start:])
+        except ValueError:
+            data = json_repair.loads(completion[start:])
+        # Several objects: the last that has a wanted field, since models draft before they conclude.
+        options = data if isinstance(data, list) else [data]
+        objects = [item for item in options if isinstance(item, dict)]
+        complete = [item for item in objects if wanted <= set(item)]
+        partial = [item for item in objects if wanted & set(item)]
+        usable = complete or partial
+        return usable[-1] if usable else None
+
+    @staticmethod
+    def _unreadable(
+        signature: type[dspy.Signature], completion: str, message: str, fields: dict[str, Any] | None = None
+    ) -> AdapterParseError:
+        return AdapterParseError(
+            adapter_name="DebateAdapter",
+            signature=signature,
+            lm_response=completion,
+            message=message,
+            parsed_result=fields,
+        )
+
+
+def coerce(value: Any, annotation: Any) -> Any:
+    """Return `value` nearer to `annotation` where that is safe; unchanged otherwise.
+
+    Raises:
+        ValueError: for a number that is not finite, or a text with no content.
+    """
+    origin = get_origin(annotation)
+    if origin is Union or origin.__class__.__name__ == "UnionType":
+        options = [option for option in get_args(annotation) if option is not type(None)]
+        return coerce(value, options[0]) if len(options) == 1 and value is not None else value
+    if annotation in (int, float):
+        return _coerce_number(value, annotation)
+    if annotation is str:
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        if not text.strip():
+            raise ValueError("the text is empty")
+        return text
+    if origin is Literal:
+        return _coerce_literal(value, get_args(annotation))
+    return value
+
+
+def _coerce_number(value: Any, annotation: Any) -> Any:
+    if isinstance(value, str):
+        number = parse_number(value)
+        if number is not None:
+            return int(number) if number.denominator == 1 else float(number)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError(f"{value} is not a finite number")
+        if annotation is int and value.is_integer():
+            return int(value)
+    if isinstance(value, list) and len(value) == 1:
+        return _coerce_number(value[0], annotation)
+    return value
+
+
+def _coerce_literal(value: Any, allowed: tuple[Any, ...]) -> Any:
+    if value in allowed or not isinstance(value, str):
+        return value
+    folded = fold(value).strip("\"'*$.()[] ")
+    by_name = {fold(option): option for option in allowed}
+    if folded in by_name:
+        return by_name[folded]
+    # "B) Paris", "b. Paris", "B: Paris": a letter is taken when a mark follows it, never as the first word of prose.
+    if all(len(str(option)) == 1 for option in allowed):
+        stripped = value.strip().lstrip("(*[")
+        if len(stripped) > 1 and fold(stripped[0]) in by_name and stripped[1] in ").:]*":
+            return by_name[fold(stripped[0])]
+    return value

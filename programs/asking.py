@@ -1,0 +1,344 @@
+"""Asking agents: the calls of one step run at the same time, and come back in a fixed order.
+
+A strategy is written once, as a generator that yields the calls of a step and receives their replies; `run` and `arun`
+drive it with threads and with asyncio. What they take care of:
+
+- **Order.** Replies, turns and the DSPy trace come in the order of the asks, whoever finishes first.
+- **Samples.** Agents with the same prompt get different samples: each has its own rollout id (DSPy's cache key) and,
+  where the model takes one, its own seed. At temperature 0 they are one sample by definition and share it.
+- **Bad replies.** A reply that cannot be read is asked for once more; then the agent abstains. Errors of the provider
+  are retried by the client and then raised.
+- **Accounting.** Every turn knows its calls, tokens, cost and seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import hashlib
+import time
+import weakref
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import dspy
+from dspy.utils.exceptions import AdapterParseError
+
+from ..signatures.answers import canonical, plain
+from ..signatures.transcript import Turn, Usage
+from .adapter import DebateAdapter
+from .observer import OBSERVER, Observer
+
+Result = TypeVar("Result")
+#: A second attempt at temperature 0 would return the same unreadable reply; it is made a little warmer.
+RETRY_TEMPERATURE = 0.3
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One call of a role.
+
+    Attributes:
+        predictor: the role's predictor.
+        role: its name in the program ("argue").
+        inputs: the signature's input fields.
+        round: see `Turn.round`.
+        agent: index of the agent; None for a moderator, judge or summariser.
+        name: the speaker's name.
+        lm: the agent's model; None for the configured one.
+        temperature: overrides the model's.
+        sample: tells apart samples of the same prompt; agents use their index.
+        seed: of the program; another seed gives other samples.
+        check: returns what is wrong with a reply that could be read (None: nothing). A wrong reply is treated as an
+            unreadable one.
+        answer_field: the output field that states the agent's answer; None for roles that state none.
+    """
+
+    predictor: dspy.Predict
+    role: str
+    inputs: dict[str, Any]
+    round: int
+    agent: int | None = None
+    name: str = ""
+    lm: dspy.LM | None = None
+    temperature: float | None = None
+    sample: int = 0
+    seed: int = 0
+    check: Callable[[dspy.Prediction], str | None] | None = None
+    answer_field: str | None = None
+
+
+@dataclass
+class Reply:
+    """What came back for an ask.
+
+    Attributes:
+        prediction: the output fields; None when the agent abstained.
+        turn: the transcript's record of it.
+        trace: the DSPy trace entries of this call.
+        last: the last reply that could be read but did not pass the check, for repair.
+    """
+
+    prediction: dspy.Prediction | None
+    turn: Turn
+    trace: list[Any] = field(default_factory=list)
+    last: dspy.Prediction | None = None
+
+    @property
+    def answer(self) -> Any:
+        """The typed answer; None when there is none."""
+        return None if self.prediction is None or self._field is None else getattr(self.prediction, self._field, None)
+
+    _field: str | None = None
+
+
+#: A strategy's flow: yields the asks of a step, is sent their replies, returns its result.
+Script = Generator[Sequence[Ask], list[Reply], Result]
+
+
+def run(script: Script[Result]) -> Result:
+    """Drive a script; the asks of a step run in threads. Works inside a running event loop too.
+
+    Raises:
+        dspy.utils.exceptions.LMError: when a provider fails for good; what other agents said in that step is in the
+            cache.
+    """
+    return _drive_steps(script, _ask_all)
+
+
+async def arun(script: Script[Result]) -> Result:
+    """Drive a script with asyncio; otherwise as `run`."""
+    try:
+        asks = next(script)
+        while True:
+            asks = script.send(_merge_traces(await _aask_all(asks)))
+    except StopIteration as stop:
+        return stop.value
+
+
+def _drive_steps(script: Script[Result], step: Callable[[Sequence[Ask]], list[Reply]]) -> Result:
+    try:
+        asks = next(script)
+        while True:
+            asks = script.send(_merge_traces(step(asks)))
+    except StopIteration as stop:
+        return stop.value
+
+
+def _merge_traces(replies: list[Reply]) -> list[Reply]:
+    trace = dspy.settings.trace
+    if trace is not None and dspy.settings.max_trace_size > 0:
+        for reply in replies:
+            for entry in reply.trace:
+                if len(trace) >= dspy.settings.max_trace_size:
+                    trace.pop(0)
+                trace.append(entry)
+    return replies
+
+
+def _ask_all(asks: Sequence[Ask]) -> list[Reply]:
+    if len(asks) == 1:
+        return [_ask(asks[0])]
+    pool = ThreadPoolExecutor(max_workers=max(1, len(asks)), thread_name_prefix="townhall-agent")
+    try:
+        # Each thread gets its own copy of the context: DSPy's settings and our observer live in context variables.
+        futures = [pool.submit(contextvars.copy_context().run, _ask, ask) for ask in asks]
+        # All are awaited before the first error is raised: a reply that was paid for reaches the cache.
+        errors = [future.exception() for future in futures]
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown()
+    for error in errors:
+        if error is not None:
+            raise error
+    return [future.result() for future in futures]
+
+
+async def _aask_all(asks: Sequence[Ask]) -> list[Reply]:
+    results = await asyncio.gather(*(_aask(ask) for ask in asks), return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return [result for result in results if isinstance(result, Reply)]
+
+
+class _Meter:
+    """Counts one ask's calls: DSPy reports paid calls to the usage tracker, and every reply to the history."""
+
+    def __init__(self, outer: Any) -> None:
+        self.history: list[dict[str, Any]] = []
+        self._outer = outer
+        self._paid: list[dict[str, Any]] = []
+        self._started = time.perf_counter()
+
+    def add_usage(self, model: str, usage: dict[str, Any]) -> None:
+        self._paid.append(usage)
+        if self._outer is not None:
+            self._outer.add_usage(model, usage)
+
+    def usage(self) -> Usage:
+        billed = [entry for entry in self.history if entry.get("usage")]
+        costs = [entry.get("cost") for entry in billed]
+        known = len(billed) >= len(self._paid) and all(cost is not None for cost in costs)
+        return Usage(
+            calls=len(self._paid),
+            cached=max(0, len(self.history) - len(self._paid)),
+            prompt_tokens=sum(usage.get("prompt_tokens") or 0 for usage in self._paid),
+            completion_tokens=sum(usage.get("completion_tokens") or 0 for usage in self._paid),
+            cost=sum(float(cost) for cost in costs if cost is not None) if known else None,
+            seconds=time.perf_counter() - self._started if self._paid else 0.0,
+        )
+
+
+class _Attempts:
+    """The bookkeeping of one ask, shared by the two ways of calling."""
+
+    def __init__(self, ask: Ask) -> None:
+        self.ask = ask
+        self.observer: Observer = OBSERVER.get()
+        self.lm = ask.lm or ask.predictor.lm or dspy.settings.lm
+        self.usage = Usage()
+        self.problem: str | None = None
+        self.last: dspy.Prediction | None = None
+
+    def config(self, attempt: int) -> dict[str, Any]:
+        defaults = {**getattr(self.lm, "kwargs", {}), **ask_config(self.ask)}
+        config: dict[str, Any] = {}
+        if self.ask.temperature is not None:
+            config["temperature"] = self.ask.temperature
+        temperature = defaults.get("temperature")
+        if temperature == 0 and attempt:
+            temperature = config["temperature"] = RETRY_TEMPERATURE
+        if temperature != 0:
+            # An optimiser that wants fresh samples sets the model's rollout id; it must keep its effect.
+            config["rollout_id"] = sample_id(defaults.get("rollout_id"), self.ask.seed, self.ask.sample, attempt)
+            if takes_seed(self.lm):
+                config["seed"] = config["rollout_id"]
+        return config
+
+    def settings(self, meter: _Meter, trace: list[Any]) -> dict[str, Any]:
+        callers = [*(dspy.settings.caller_modules or []), meter]
+        values: dict[str, Any] = {"usage_tracker": meter, "caller_modules": callers}
+        if dspy.settings.trace is not None:
+            values["trace"] = trace
+        if dspy.settings.adapter is None:
+            values["adapter"] = _DEFAULT_ADAPTER
+        return values
+
+    def kwargs(self, attempt: int) -> dict[str, Any]:
+        extra = {"lm": self.ask.lm} if self.ask.lm is not None else {}
+        return {**self.ask.inputs, "config": self.config(attempt), **extra}
+
+    def end(self, meter: _Meter) -> None:
+        usage = meter.usage()
+        self.usage = self.usage + usage
+        self.observer.after_call(self.ask, usage)
+
+    def accept(self, prediction: dspy.Prediction) -> bool:
+        problem = self.ask.check(prediction) if self.ask.check else None
+        if problem is None:
+            return True
+        self.problem, self.last = problem, prediction
+        return False
+
+    def reply(self, prediction: dspy.Prediction | None, trace: list[Any]) -> Reply:
+        ask = self.ask
+        said = {} if prediction is None else {name: plain(value) for name, value in prediction.items()}
+        answer = said.pop(ask.answer_field, None) if ask.answer_field else None
+        typed = getattr(prediction, ask.answer_field, None) if prediction is not None and ask.answer_field else None
+        turn = Turn(
+            round=ask.round,
+            agent=ask.agent,
+            name=ask.name,
+            role=ask.role,
+            model=getattr(self.lm, "model", None),
+            said=said,
+            answer=answer,
+            bucket=canonical(typed) if typed is not None else None,
+            abstained=prediction is None,
+            problem=self.problem if prediction is None else None,
+            usage=self.usage,
+        )
+        self.observer.on_turn(turn)
+        return Reply(prediction, turn, trace if prediction is not None else [], self.last, ask.answer_field)
+
+
+def _ask(ask: Ask) -> Reply:
+    attempts = _Attempts(ask)
+    for attempt in range(2):
+        trace: list[Any] = []
+        with attempts.observer.slot(ask):
+            attempts.observer.before_call(ask)
+            meter = _Meter(dspy.settings.usage_tracker)
+            try:
+                with dspy.context(**attempts.settings(meter, trace)):
+                    prediction = ask.predictor(**attempts.kwargs(attempt))
+            except AdapterParseError as error:
+                attempts.problem = _first_line(error)
+                continue
+            finally:
+                attempts.end(meter)
+        if attempts.accept(prediction):
+            return attempts.reply(prediction, trace)
+    return attempts.reply(None, [])
+
+
+async def _aask(ask: Ask) -> Reply:
+    attempts = _Attempts(ask)
+    for attempt in range(2):
+        trace: list[Any] = []
+        # Slots are made for threads: waiting for one here would stop the loop, so the wait moves to a thread.
+        slot = attempts.observer.slot(ask)
+        await asyncio.to_thread(slot.__enter__)
+        try:
+            attempts.observer.before_call(ask)
+            meter = _Meter(dspy.settings.usage_tracker)
+            try:
+                with dspy.context(**attempts.settings(meter, trace)):
+                    prediction = await ask.predictor.acall(**attempts.kwargs(attempt))
+            except AdapterParseError as error:
+                attempts.problem = _first_line(error)
+                continue
+            finally:
+                attempts.end(meter)
+        finally:
+            slot.__exit__(None, None, None)
+        if attempts.accept(prediction):
+            return attempts.reply(prediction, trace)
+    return attempts.reply(None, [])
+
+
+def ask_config(ask: Ask) -> dict[str, Any]:
+    """Return the settings that an ask and its predictor put above the model's own."""
+    config = dict(ask.predictor.config)
+    if ask.temperature is not None:
+        config["temperature"] = ask.temperature
+    return config
+
+
+def sample_id(base: object, seed: int, sample: int, attempt: int) -> int:
+    """Return the rollout id of a sample: it depends on these four only, so that overlapping debates share replies."""
+    digest = hashlib.sha256(f"{base}/{seed}/{sample}/{attempt}".encode()).hexdigest()
+    return int(digest[:8], 16) & 0x7FFFFFFF
+
+
+_SEEDED: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
+
+
+def takes_seed(lm: Any) -> bool:
+    """Return whether a model accepts a sampling seed."""
+    if lm not in _SEEDED:
+        _SEEDED[lm] = "seed" in (getattr(lm, "supported_params", None) or ())
+    return _SEEDED[lm]
+
+
+def _first_line(error: AdapterParseError) -> str:
+    reply = str(error.lm_response).strip()
+    reason = str(error).strip().splitlines()[0]
+    return f"unreadable reply ({reason}): {reply[:200]!r}" if reply else "empty reply"
+
+
+_DEFAULT_ADAPTER = DebateAdapter()
