@@ -180,17 +180,30 @@ class _Meter:
             self._outer.add_usage(model, usage)
 
     def usage(self) -> Usage:
+        # A reply from the cache has no usage of its own and is not reported to the tracker.
         billed = [entry for entry in self.history if entry.get("usage")]
+        cached = [entry for entry in self.history if not entry.get("usage")][: len(self.history) - len(self._paid)]
         costs = [entry.get("cost") for entry in billed]
         known = len(billed) >= len(self._paid) and all(cost is not None for cost in costs)
+        cached_costs = [entry.get("cost") for entry in cached]
         return Usage(
             calls=len(self._paid),
-            cached=max(0, len(self.history) - len(self._paid)),
+            cached=len(cached),
             prompt_tokens=sum(usage.get("prompt_tokens") or 0 for usage in self._paid),
             completion_tokens=sum(usage.get("completion_tokens") or 0 for usage in self._paid),
             cost=sum(float(cost) for cost in costs if cost is not None) if known else None,
             seconds=time.perf_counter() - self._started if self._paid else 0.0,
+            cached_prompt_tokens=sum(_tokens(entry, "input_tokens") for entry in cached),
+            cached_completion_tokens=sum(_tokens(entry, "output_tokens") for entry in cached),
+            cached_cost=None
+            if any(cost is None for cost in cached_costs)
+            else sum(float(cost) for cost in cached_costs if cost is not None),
         )
+
+
+def _tokens(entry: dict[str, Any], name: str) -> int:
+    """Return a token count of a cached reply, from the response as it was stored."""
+    return int(getattr(getattr(entry.get("response"), "usage", None), name, None) or 0)
 
 
 class _Attempts:

@@ -48,6 +48,9 @@ class Usage(BaseModel):
         completion_tokens: tokens received in `calls`.
         cost: US dollars, None when no price is known for some call.
         seconds: time spent waiting for replies, added up over calls (not wall-clock time).
+        cached_prompt_tokens: tokens that the cached replies took when they were paid for.
+        cached_completion_tokens: likewise.
+        cached_cost: likewise, None when unknown.
     """
 
     calls: int = 0
@@ -56,6 +59,9 @@ class Usage(BaseModel):
     completion_tokens: int = 0
     cost: float | None = 0.0
     seconds: float = 0.0
+    cached_prompt_tokens: int = 0
+    cached_completion_tokens: int = 0
+    cached_cost: float | None = 0.0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -63,9 +69,31 @@ class Usage(BaseModel):
             cached=self.cached + other.cached,
             prompt_tokens=self.prompt_tokens + other.prompt_tokens,
             completion_tokens=self.completion_tokens + other.completion_tokens,
-            cost=None if self.cost is None or other.cost is None else self.cost + other.cost,
+            cost=_sum(self.cost, other.cost),
             seconds=self.seconds + other.seconds,
+            cached_prompt_tokens=self.cached_prompt_tokens + other.cached_prompt_tokens,
+            cached_completion_tokens=self.cached_completion_tokens + other.cached_completion_tokens,
+            cached_cost=_sum(self.cached_cost, other.cached_cost),
         )
+
+    @property
+    def tokens(self) -> int:
+        """Prompt and completion tokens together."""
+        return self.prompt_tokens + self.completion_tokens
+
+    def uncached(self) -> Usage:
+        """Return what the same calls cost whoever has no cache: what a strategy costs, not what this run paid."""
+        return Usage(
+            calls=self.calls + self.cached,
+            prompt_tokens=self.prompt_tokens + self.cached_prompt_tokens,
+            completion_tokens=self.completion_tokens + self.cached_completion_tokens,
+            cost=_sum(self.cost, self.cached_cost),
+            seconds=self.seconds,
+        )
+
+
+def _sum(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one + other
 
 
 class Turn(BaseModel):
