@@ -52,8 +52,9 @@ class NeverPrune(TrialPruner):
 class PairedPruner(TrialPruner):
     """Stops a trial that is worse than a finished one by a paired test on the examples both have answered.
 
-    The test is the one-sided Wilcoxon signed-rank test with the zero split of Optuna's `WilcoxonPruner`; only a
-    trial that is no dearer in any cost objective counts as a rival, so that the Pareto front keeps its cheap end. As in Optuna, a trial is never stopped while its mean is at least the rival's.
+    The test is the one-sided Wilcoxon signed-rank test with the zero split of Optuna's `WilcoxonPruner`; only a trial
+    that is no dearer in any cost objective counts as a rival, so that the Pareto front keeps its cheap end. As in
+    Optuna, a trial is never stopped while its mean is at least the rival's.
 
     Args:
         p_threshold: of the test. It is made after every example, so the true error rate is somewhat above it.

@@ -54,7 +54,7 @@ class Dimension:
         """Return all values."""
         if self.kind == "choice":
             return list(self.choices)
-        count = int(round((self.high - self.low) / self.step)) + 1
+        count = round((self.high - self.low) / self.step) + 1
         numbers = [round(self.low + index * self.step, 10) for index in range(count)]
         return [int(number) for number in numbers] if self.kind == "int" else numbers
 
