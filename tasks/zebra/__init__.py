@@ -1,0 +1,1 @@
+"""ZebraLogic puzzles: the benchmark's vocabulary and clue texts, a solver, a generator, files."""
