@@ -1,0 +1,154 @@
+"""From options to the things they name: the task, the models, the adapter, the strategy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InputError
+from ..registry import nearest
+from .options import DEFAULT_LM
+
+if TYPE_CHECKING:
+    import dspy
+
+    from ..tasks.base import Example, Task
+
+
+def task_of(name: str | None, data: str | None, options: Sequence[tuple[str, str]]) -> Task:
+    """Return the task that the options name.
+
+    Raises:
+        InputError: for an unknown task or option, a task that is not named at all, or bad data.
+    """
+    from ..tasks.access import task
+    from ..tasks.base import TASKS
+
+    if name is None:
+        raise InputError(f"which task? Name it with --task. Known: {', '.join(TASKS.names())}")
+    known = TASKS.get(name).option_help
+    for key, _ in options:
+        if key not in known:
+            raise InputError(
+                f"task '{name}' has no option '{key}'.{nearest(key, list(known))} Its options: "
+                f"{', '.join(known) or 'none'}"
+            )
+    return task(name, data, **dict(options))
+
+
+def example_of(task: Task, wanted: str) -> Example:
+    """Return one example by its id, or by its position in the source ("#1" is the first).
+
+    Raises:
+        InputError: when there is none; the text gives the nearest id.
+    """
+    examples = task.examples
+    if wanted.startswith("#") and wanted[1:].isdigit():
+        number = int(wanted[1:])
+        if not 1 <= number <= len(examples):
+            raise InputError(f"no example {wanted}: {task.source} has {len(examples)}")
+        return examples[number - 1]
+    for example in examples:
+        if example.id == wanted:
+            return example
+    ids = [example.id for example in examples]
+    hint = nearest(wanted, ids) or f" The first ones are: {', '.join(ids[:3])}"
+    raise InputError(f"{task.source}: no example with the id '{wanted}'.{hint}")
+
+
+def settings_of(settings: Mapping[str, Any], strategy: str) -> dict[str, Any]:
+    """Return settings in which a list of personas is used in full, unless they say otherwise."""
+    from ..programs.base import STRATEGIES
+
+    listed = settings.get("persona_list")
+    fields = STRATEGIES.get(strategy).Config.model_fields
+    if not listed or "persona_style" not in fields:
+        return dict(settings)
+    count = {"personas": len(listed)} if "personas" in fields else {}
+    return {"persona_style": "listed", **count, **settings}
+
+
+@dataclass(frozen=True)
+class Models:
+    """The models that a command names.
+
+    Attributes:
+        lms: the agents' models, in the order given.
+        judge: the judge's model; None when it is not set apart.
+        adapter: how typed fields are written and read; None for the strategies' own.
+    """
+
+    lms: tuple[dspy.LM, ...]
+    judge: dspy.LM | None
+    adapter: dspy.Adapter | None
+
+    @property
+    def first(self) -> dspy.LM:
+        """The configured model: the first one named."""
+        return self.lms[0]
+
+    @property
+    def panel(self) -> tuple[dspy.LM, ...]:
+        """The agents' models where they differ; nothing where all agents use the configured one."""
+        return self.lms if len(self.lms) > 1 else ()
+
+    @property
+    def names(self) -> list[str]:
+        """Each model's name, the judge's last."""
+        every = [*self.lms, *([self.judge] if self.judge is not None else [])]
+        return [str(lm.model) for lm in every]
+
+    @property
+    def simulated(self) -> bool:
+        """Whether any of them is simulated, so that no figure says anything about a real model."""
+        from ..models.resolve import is_simulated
+
+        return any(is_simulated(lm) for lm in (*self.lms, *([self.judge] if self.judge is not None else [])))
+
+    @property
+    def concurrency(self) -> int:
+        """How many calls under way at once suit the models."""
+        from ..models.resolve import default_concurrency
+
+        return min(default_concurrency(lm) for lm in self.lms)
+
+
+def models_of(
+    lms: Sequence[str],
+    judge_lm: str | None = None,
+    api_base: str | None = None,
+    models_file: str | None = None,
+    reply_tokens: int | None = None,
+    adapter: str | None = None,
+    no_cache: bool = False,
+) -> Models:
+    """Return the models that the options name, each made once.
+
+    Raises:
+        InputError: for a name that no model has, or a models file that cannot be read.
+    """
+    from ..models.resolve import lm
+
+    names = list(lms) or [DEFAULT_LM]
+    settings: dict[str, Any] = {"cache": not no_cache}
+    if reply_tokens is not None:
+        settings["max_tokens"] = reply_tokens
+    made = {
+        name: lm(name, api_base=api_base, models_file=models_file, **settings)
+        for name in dict.fromkeys([*names, *([judge_lm] if judge_lm else [])])
+    }
+    return Models(
+        lms=tuple(made[name] for name in names),
+        judge=made[judge_lm] if judge_lm else None,
+        adapter=adapter_of(adapter),
+    )
+
+
+def adapter_of(name: str | None) -> dspy.Adapter | None:
+    """Return the adapter that `--adapter` names; None for the strategies' own, which is JSON."""
+    if name in (None, "json"):
+        return None
+    import dspy
+
+    return dspy.ChatAdapter() if name == "chat" else dspy.XMLAdapter()

@@ -1,0 +1,270 @@
+"""`townhall debate`: one question, the transcript shown as the agents speak."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from ..errors import InputError
+from . import screen
+from .build import Models, example_of, models_of, settings_of, task_of
+from .files import writable, write_json
+from .options import (
+    combined,
+    common_settings,
+    concurrency_option,
+    model_options,
+    option,
+    output_options,
+    strategy_option,
+    task_options,
+)
+from .settings import StrategyCommand
+from .text import clean
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ..programs.base import Strategy
+    from ..programs.observer import Observer
+    from ..tasks.base import Example, Task
+
+
+@click.command(
+    name="debate",
+    cls=StrategyCommand,
+    epilog="Examples:\n\n"
+    "\b\n"
+    '  townhall debate "What is 12 + 15 * 21 + 0 - 3 * 27?" --answer int --personas 3 --rounds 2\n'
+    '  townhall debate "Is it rude to be early?" --answer yes,no,depends --lm openai/gpt-4o\n'
+    "  townhall debate --task zebra-grid --example '#1' -T sizes=2x2 --strategy society",
+)
+@click.argument("question", required=False)
+@option(
+    "--answer",
+    metavar="TYPE",
+    help="Type of the answer: int, float, text, or the choices, separated by commas.",
+    when_absent="text",
+)
+@task_options
+@option("--example", metavar="ID", help="Debate this example of --task and score the answer; #1 is the first.")
+@combined(strategy_option, common_settings, model_options, concurrency_option)
+@option("--out", type=click.Path(), help="Also write the transcript, as JSON, to this file.")
+@output_options
+def command(
+    question: str | None,
+    answer: str | None,
+    task: str | None,
+    data: str | None,
+    task_option: tuple[tuple[str, str], ...],
+    example: str | None,
+    strategy: str,
+    settings: dict[str, Any],
+    concurrency: int | None,
+    out: str | None,
+    as_json: bool,
+    **model_names: Any,
+) -> None:
+    """Hold one debate on QUESTION ("-" reads it from standard input), or on an example of a task.
+
+    The transcript is shown as the agents speak, then the decision and what it cost.
+    """
+    asked, source, one = _question(question, answer, task, data, task_option, example)
+    target = writable(out) if out is not None else None
+    models = models_of(**model_names)
+    program = _program(strategy, settings, models, answer, source)
+    if not as_json:
+        screen.show(*_opening(asked, strategy, models))
+    started = time.perf_counter()
+    with _watching(models, concurrency, silent=as_json) as observer:
+        prediction = _hold(program, asked, models, observer)
+    wall = time.perf_counter() - started
+    transcript = prediction.transcript
+    score = source.score(prediction.answer, one) if source is not None and one is not None else None
+    report = {
+        "question": asked,
+        "strategy": strategy,
+        "answer": transcript.decision.answer if transcript.decision else None,
+        "decision": transcript.decision,
+        "usage": transcript.usage(),
+        "seconds": round(wall, 3),
+        "simulated": models.simulated,
+        "models": list(dict.fromkeys(models.names)),
+        "transcript": transcript,
+    }
+    if score is not None and one is not None:
+        report |= {"example": one.id, "score": score.value, "feedback": score.feedback}
+    if target is not None:
+        write_json(target, report)
+    if as_json:
+        screen.print_json(report)
+        return
+    screen.show(*_closing(prediction, score, wall, models))
+    if target is not None:
+        screen.notice(f"transcript written to {target}")
+
+
+def answer_type_of(text: str | None) -> Any:
+    """Return the Python type that `--answer` names.
+
+    Raises:
+        InputError: for a name that is neither a type nor a list of choices.
+    """
+    named = {None: str, "text": str, "str": str, "int": int, "integer": int, "float": float, "number": float}
+    if text in named:
+        return named[text]
+    choices = [part.strip() for part in text.split(",") if part.strip()] if text else []
+    if len(choices) < 2:
+        raise InputError(f"--answer is '{text}'; it must be int, float, text, or choices such as yes,no,unclear")
+    if len(set(choices)) != len(choices):
+        raise InputError(f"--answer is '{text}'; a choice stands there twice")
+    return Literal[tuple(choices)]
+
+
+def _question(
+    question: str | None,
+    answer: str | None,
+    task: str | None,
+    data: str | None,
+    options: tuple[tuple[str, str], ...],
+    example: str | None,
+) -> tuple[str, Task | None, Example | None]:
+    """Return the question, and the task and example it comes from."""
+    if example is None and task is None:
+        if question is None:
+            raise InputError('nothing to debate: give a "QUESTION", or --task NAME --example ID')
+        text = click.get_text_stream("stdin").read() if question == "-" else question
+        if not text.strip():
+            raise InputError("the question is empty")
+        return text.strip(), None, None
+    if question is not None:
+        raise InputError("a question and --task / --example at once; give one of them")
+    if answer is not None:
+        raise InputError("--answer is for a question of your own; a task has its own type of answer")
+    source = task_of(task, data, options)
+    one = example_of(source, example if example is not None else "#1")
+    return one.question, source, one
+
+
+def _program(
+    strategy: str, settings: dict[str, Any], models: Models, answer: str | None, task: Task | None
+) -> Strategy:
+    from ..programs.base import STRATEGIES
+
+    values = settings_of(settings, strategy)
+    if task is not None:
+        from ..evaluation.assembly import program
+
+        return program(task, strategy, lms=models.panel, judge_lm=models.judge, **values)
+    return STRATEGIES.get(strategy)(answer=answer_type_of(answer), lms=models.panel, judge_lm=models.judge, **values)
+
+
+def _hold(program: Strategy, question: str, models: Models, observer: Observer) -> Any:
+    import dspy
+
+    from ..programs.observer import OBSERVER
+
+    token = OBSERVER.set(observer)
+    try:
+        with dspy.context(lm=models.first, adapter=models.adapter):
+            return program(question=question)
+    finally:
+        OBSERVER.reset(token)
+
+
+@contextmanager
+def _watching(models: Models, concurrency: int | None, *, silent: bool) -> Iterator[Observer]:
+    """Return an observer that prints turns as they come, and a spinner while models work."""
+    from ..programs.asking import Ask
+    from ..programs.observer import Observer
+    from ..signatures.transcript import Persona, Turn, Usage
+    from .transcript_view import personas_view, section, turn_title, turn_view
+
+    console = screen.stdout()
+    several = len(set(models.names)) > 1
+    places = threading.BoundedSemaphore(concurrency or models.concurrency)
+
+    class Live(Observer):
+        def __init__(self, status: Any) -> None:
+            self.lock = threading.Lock()
+            self.status = status
+            self.title: str | None = None
+            self.asked: list[str] = []
+
+        def slot(self, ask: Ask) -> AbstractContextManager[None]:
+            return places  # type: ignore[return-value]  # its __enter__ returns a bool that nobody reads
+
+        def before_call(self, ask: Ask) -> None:
+            self._update(ask, entered=True)
+
+        def after_call(self, ask: Ask, usage: Usage) -> None:
+            self._update(ask, entered=False)
+
+        def _update(self, ask: Ask, *, entered: bool) -> None:
+            with self.lock:
+                name = clean(ask.name or ask.role)
+                if entered:
+                    self.asked.append(name)
+                else:
+                    self.asked.remove(name)
+                if self.status is not None and self.asked:
+                    self.status.update(f"waiting for {', '.join(self.asked)} ({ask.role})")
+
+        def on_turn(self, turn: Turn) -> None:
+            if silent:
+                return
+            with self.lock:
+                if (title := turn_title(turn)) != self.title:
+                    self.title = title
+                    screen.show(section(title), on=console)
+                if turn.role == "identify":
+                    people = [Persona.model_validate(item) for item in turn.said.get("personas", [])]
+                    screen.show(personas_view(people), on=console)
+                else:
+                    screen.show(turn_view(turn, show_model=several), on=console)
+
+    with _spinner(console) as status:
+        yield Live(status)
+
+
+def _spinner(console: Console) -> AbstractContextManager[Any]:
+    # On the terminal that the transcript goes to, or, when that goes to a file, on standard error.
+    where = console if console.is_terminal else screen.stderr()
+    return where.status("waiting for the model") if where.is_terminal else nullcontext(None)
+
+
+def _opening(question: str, strategy: str, models: Models) -> Iterator[Any]:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    from .transcript_view import section
+
+    yield section("Question")
+    yield Padding(Text(clean(question)), (0, 0, 0, 2))
+    line = f"{strategy} · {', '.join(dict.fromkeys(models.names))}"
+    if models.simulated:
+        line += " · SIMULATED: these words and figures come from no real model"
+    yield Text(clean(line), style="dim")
+
+
+def _closing(prediction: Any, score: Any, wall: float, models: Models) -> Iterator[Any]:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    from .transcript_view import decision_view, section, usage_line
+
+    yield section("Decision")
+    yield decision_view(prediction.decision)
+    if score is not None:
+        verdict = f"score {screen.fraction(score.value)}"
+        if score.feedback:
+            verdict += f": {score.feedback}"
+        yield Padding(Text(clean(verdict)), (0, 0, 0, 2))
+    yield Text()
+    line = usage_line(prediction.transcript.usage(), wall)
+    yield Text(line + (" · simulated" if models.simulated else ""), style="dim")

@@ -1,0 +1,111 @@
+"""`townhall list`: what there is to choose from."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import click
+
+from . import screen
+from .options import output_options
+
+KINDS = ("tasks", "strategies", "models", "decisions")
+
+
+@click.command(
+    name="list",
+    epilog="Examples:\n\n\b\n  townhall list strategies\n  townhall list tasks --json",
+)
+@click.argument("kind", type=click.Choice(KINDS))
+@output_options
+def command(kind: str, as_json: bool) -> None:
+    """List tasks, strategies, embedded models, or decision rules.
+
+    Settings of a strategy: `townhall evaluate --strategy NAME --help`; options of a task: `townhall evaluate --task
+    NAME --help`.
+    """
+    items = {"tasks": tasks, "strategies": strategies, "models": models, "decisions": decisions}[kind]()
+    if as_json:
+        screen.print_json(items)
+        return
+    shown = {
+        "tasks": (("task", "source", "splits by", "what it asks"), ("name", "source", "groups", "summary")),
+        "strategies": (("strategy", "what happens"), ("name", "summary")),
+        "models": (("--lm", "pulled", "size", "licence", "what it is good for"), _MODEL_COLUMNS),
+        "decisions": (("decision rule", "what it returns"), ("name", "summary")),
+    }
+    titles, keys = shown[kind]
+    screen.show(screen.rows(screen.table(*titles), ([item[key] for key in keys] for item in items)))
+    if kind == "models":
+        screen.notice("any DSPy / LiteLLM name works too (openai/gpt-4o), any GGUF file (local/FILE), and 'simulated'")
+
+
+_MODEL_COLUMNS = ("lm", "pulled", "size", "license", "summary")
+
+
+def tasks() -> list[dict[str, Any]]:
+    """Return every task: name, version, summary, where its examples come from, options, groups, extraction rules."""
+    from ..tasks.base import TASKS, Task
+
+    found = []
+    for name, kind in TASKS:
+        generated = kind.generate is not Task.generate
+        hub = kind.hub.repo if kind.hub else None
+        found.append(
+            {
+                "name": name,
+                "version": kind.version,
+                "summary": kind.summary,
+                "generated": generated,
+                "hub": hub,
+                "source": " / ".join(part for part in ("generator" if generated else "", hub or "") if part)
+                or "--data",
+                "options": dict(kind.option_help),
+                "groups": ", ".join(kind.group_fields),
+                "extract_rules": list(kind.extract_rules),
+            }
+        )
+    return found
+
+
+def strategies() -> list[dict[str, Any]]:
+    """Return every strategy: name, summary, settings with their defaults."""
+    from ..programs.base import STRATEGIES
+    from .settings import attribute_helps
+
+    found = []
+    for name, kind in STRATEGIES:
+        helps = attribute_helps(kind.Config)
+        settings = {
+            setting: {"default": field.get_default(call_default_factory=True), "help": helps.get(setting, "")}
+            for setting, field in kind.Config.model_fields.items()
+        }
+        found.append({"name": name, "summary": kind.summary, "settings": settings})
+    return found
+
+
+def models() -> list[dict[str, Any]]:
+    """Return every embedded model."""
+    from ..models.weights import list_models
+
+    return [
+        {
+            **entry,
+            "lm": f"local/{entry['name']}" + (" (local)" if entry["default"] else ""),
+            "pulled": "yes" if entry["installed"] else "no",
+            "size": screen.size(entry["bytes"]),
+        }
+        for entry in list_models()
+    ]
+
+
+def decisions() -> list[dict[str, Any]]:
+    """Return every decision rule: name and what its docstring says first."""
+    from ..programs.decisions import DECISIONS
+
+    found = []
+    for name, rule in DECISIONS:
+        text = inspect.getdoc(rule) or ""
+        found.append({"name": name, "summary": " ".join(text.partition("\n\n")[0].split())})
+    return found

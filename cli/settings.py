@@ -1,0 +1,238 @@
+"""A strategy's settings as command-line options, made from its config when the strategy is known.
+
+`townhall evaluate --strategy society --agents 3` works because the command looks for `--strategy` first, and then
+takes the fields of that strategy's config as options.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import types
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
+
+import click
+
+from ..errors import InputError
+from .params import CommaSeparated, KeyValue, Number, Option
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+    from pydantic.fields import FieldInfo
+
+#: Prefix of the settings' names among a command's parameters.
+_PREFIX = "setting_"
+
+
+class StrategyCommand(click.Command):
+    """A command with `--strategy` (and perhaps `--task`), whose help and options depend on their values.
+
+    The callback receives the strategy's settings as one dictionary under the name `settings`.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Find the strategy among the arguments, then parse them with its settings as options."""
+        asked_for_help = bool(set(args) & set(ctx.help_option_names))
+        named = value_of(args, "--strategy")
+        # DSPy takes half a second to import: the general help page does without it.
+        if named is not None or not asked_for_help:
+            name = named if named is not None else self._default("strategy")
+            ctx.meta["townhall.settings"] = self._settings(name)
+            ctx.meta["townhall.strategy"] = name
+        ctx.meta["townhall.task"] = value_of(args, "--task")
+        rest = super().parse_args(ctx, args)
+        own = [param.name for param in ctx.meta.get("townhall.settings", [])]
+        settings = {name.removeprefix(_PREFIX): ctx.params.pop(name) for name in own if name is not None}
+        for name in ("seed", "temperature"):
+            if name in ctx.params:
+                settings[name] = ctx.params.pop(name)
+        ctx.params["settings"] = {name: value for name, value in settings.items() if value is not None and value != ()}
+        return rest
+
+    def _default(self, name: str) -> str:
+        return next(str(param.default) for param in self.params if param.name == name)
+
+    def _settings(self, strategy: str) -> list[click.Option]:
+        from ..programs.base import STRATEGIES
+
+        taken = {name for param in self.params for name in param.opts}
+        return options_of(STRATEGIES.get(strategy).Config, taken)
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the command's own options and the strategy's."""
+        own: list[click.Option] = ctx.meta.get("townhall.settings", [])
+        params = super().get_params(ctx)
+        return [*params[:-1], *own, *params[-1:]]
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options in sections: the command's, the strategy's settings, the task's options."""
+        own: list[click.Option] = ctx.meta.get("townhall.settings", [])
+        general = [param for param in self.get_params(ctx) if param not in own and isinstance(param, click.Option)]
+        with formatter.section("Options"):
+            formatter.write_dl([record for param in general if (record := param.get_help_record(ctx))])
+        if own:
+            with formatter.section(f"Settings of {ctx.meta['townhall.strategy']}"):
+                formatter.write_dl([record for param in own if (record := param.get_help_record(ctx))])
+        if name := ctx.meta.get("townhall.task"):
+            from ..tasks.base import TASKS
+
+            if known := TASKS.get(name).option_help:
+                with formatter.section(f"Options of the task {name} (-T KEY=VALUE)"):
+                    formatter.write_dl(list(known.items()))
+
+
+def value_of(args: Sequence[str], option: str) -> str | None:
+    """Return the last value of an option among raw arguments; None when it is not there."""
+    found = None
+    for position, arg in enumerate(args):
+        if arg == "--":
+            break
+        if arg == option and position + 1 < len(args):
+            found = args[position + 1]
+        elif arg.startswith(f"{option}="):
+            found = arg.partition("=")[2]
+    return found
+
+
+def options_of(config: type[BaseModel], taken: set[str]) -> list[click.Option]:
+    """Return one option for each setting that the command line does not have already.
+
+    Args:
+        config: a strategy's config.
+        taken: the command's own options; a setting of such a name becomes `--strategy-NAME`.
+    """
+    helps = attribute_helps(config)
+    made = []
+    for name, field in config.model_fields.items():
+        if name in ("seed", "temperature"):  # every strategy has them: they are options of the command itself
+            continue
+        made.append(_option(name, field, helps.get(name, field.description or ""), taken))
+    return made
+
+
+def _option(name: str, field: FieldInfo, text: str, taken: set[str]) -> click.Option:
+    flag = f"--{name.replace('_', '-')}"
+    kind = _without_none(field.annotation)
+    if _is_list_of_objects(kind):
+        flag = f"{flag.removesuffix('-list')}s-file"  # persona_list is read from --personas-file
+    if flag in taken:
+        flag = flag.replace("--", "--strategy-", 1)
+    text = f"{text[:1].upper()}{text[1:]}"
+    settings: dict[str, Any] = {"help": text, "default": None, "when_absent": _default_text(field)}
+    declared = [flag, f"{_PREFIX}{name}"]
+    if kind is bool:
+        return Option([f"{flag}/--no-{flag.removeprefix('--')}", declared[1]], is_flag=True, **settings)
+    if get_origin(kind) is dict:
+        settings.pop("default")
+        return Option(declared, type=KeyValue(), multiple=True, callback=_typed_values(get_args(kind)[1]), **settings)
+    if _is_list_of_objects(kind):
+        return Option(declared, type=click.Path(), callback=_read_list, metavar="FILE", **settings)
+    return Option(declared, type=_type(kind, field), **settings)
+
+
+def _without_none(annotation: Any) -> Any:
+    if get_origin(annotation) in (Union, types.UnionType):
+        options = [option for option in get_args(annotation) if option is not type(None)]
+        return options[0] if len(options) == 1 else annotation
+    return annotation
+
+
+def _is_list_of_objects(kind: Any) -> bool:
+    from pydantic import BaseModel
+
+    if get_origin(kind) is not list:
+        return False
+    item = get_args(kind)[0]
+    return isinstance(item, type) and issubclass(item, BaseModel)
+
+
+def _type(kind: Any, field: FieldInfo) -> click.ParamType:
+    if get_origin(kind) is Literal:
+        return click.Choice([str(option) for option in get_args(kind)])
+    extra = field.json_schema_extra
+    if isinstance(extra, Mapping) and extra.get("registry") == "decisions":
+        from ..programs.decisions import DECISIONS
+
+        return click.Choice(DECISIONS.names())
+    if kind in (int, float):
+        return Number(kind, **_bounds(field))
+    if get_origin(kind) in (list, tuple):
+        return CommaSeparated(get_args(kind)[0] if get_args(kind) else str)
+    return click.STRING
+
+
+def _bounds(field: FieldInfo) -> dict[str, Any]:
+    bounds: dict[str, Any] = {}
+    for rule in field.metadata:
+        for attribute, name in (("ge", "least"), ("gt", "least"), ("le", "most"), ("lt", "most")):
+            if (value := getattr(rule, attribute, None)) is not None:
+                bounds[name] = value
+                if attribute in ("gt", "lt"):
+                    bounds["above" if attribute == "gt" else "below"] = True
+    return bounds
+
+
+def _default_text(field: FieldInfo) -> str | None:
+    default = field.get_default(call_default_factory=True)
+    if default is None or default == [] or default == {} or field.is_required():
+        return None
+    if isinstance(default, bool):
+        return "yes" if default else "no"
+    return str(default)
+
+
+def _typed_values(kind: type) -> Any:
+    def convert(ctx: click.Context, param: click.Parameter, values: Sequence[tuple[str, str]]) -> dict[str, Any] | None:
+        out = {}
+        for key, text in values:
+            try:
+                out[key] = kind(text)
+            except ValueError:
+                raise click.BadParameter(f"'{text}' is not a {kind.__name__}", ctx=ctx, param=param) from None
+        return out or None
+
+    return convert
+
+
+def _read_list(ctx: click.Context, param: click.Parameter, path: str | None) -> list[Any] | None:
+    """Read a JSON or YAML file that holds a list of objects (or of names)."""
+    if path is None:
+        return None
+    import yaml
+
+    try:
+        with open(path, encoding="utf-8") as stream:
+            data = yaml.safe_load(stream)  # JSON is YAML
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: neither JSON nor YAML ({' '.join(str(error).split())})") from None
+    if not isinstance(data, list) or not data:
+        raise InputError(f"{path}: must hold a list, such as [{{name: Ada, expertise: number theory, stance: doubts}}]")
+    items = [{"name": item} if isinstance(item, str) else item for item in data]
+    for number, item in enumerate(items, start=1):
+        if not isinstance(item, dict) or not isinstance(item.get("name"), str) or not item["name"].strip():
+            raise InputError(f"{path}, item {number}: must be a name, or an object with the field 'name'")
+    return items
+
+
+_ATTRIBUTE = re.compile(r"^    (\w+): (.*)$")
+
+
+def attribute_helps(kind: type) -> dict[str, str]:
+    """Return what the `Attributes:` sections of a class and its bases say of each attribute, as one line each."""
+    found: dict[str, str] = {}
+    for base in reversed(kind.__mro__):
+        text = inspect.cleandoc(base.__dict__.get("__doc__") or "")
+        _, _, section = text.partition("Attributes:\n")
+        current = None
+        for line in section.splitlines():
+            if match := _ATTRIBUTE.match(line):
+                current = match.group(1)
+                found[current] = match.group(2).strip()
+            elif line.startswith("        ") and current is not None:
+                found[current] += f" {line.strip()}"
+            else:
+                break
+    return found
