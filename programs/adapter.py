@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import types
 from typing import Any, Literal, Union, get_args, get_origin
 
 import dspy
@@ -30,7 +31,10 @@ class DebateAdapter(dspy.JSONAdapter):
             AdapterParseError: when a field is missing, null or not of its type.
         """
         wanted = signature.output_fields
-        found = self._find_object(completion, set(wanted))
+        try:
+            found = _encodable(self._find_object(completion, set(wanted)))
+        except (ValueError, RecursionError):
+            raise self._unreadable(signature, completion, "The reply is nested too deeply to be read.") from None
         if found is None:
             raise self._unreadable(signature, completion, "The reply holds no JSON object.")
         fields: dict[str, Any] = {}
@@ -41,7 +45,7 @@ class DebateAdapter(dspy.JSONAdapter):
             if value is None and not annotation_allows_none(field.annotation):
                 raise self._unreadable(signature, completion, f"The field {name} is null.", fields)
             try:
-                fields[name] = parse_value(coerce(value, field.annotation), field.annotation)
+                fields[name] = _finite(parse_value(coerce(value, field.annotation), field.annotation))
             except ValueError as error:
                 raise self._unreadable(
                     signature, completion, f"Failed to parse field {name}: {error}", fields
@@ -89,7 +93,7 @@ def coerce(value: Any, annotation: Any) -> Any:
         ValueError: for a number that is not finite, or a text with no content.
     """
     origin = get_origin(annotation)
-    if origin is Union or origin.__class__.__name__ == "UnionType":
+    if origin in (Union, types.UnionType):
         options = [option for option in get_args(annotation) if option is not type(None)]
         return coerce(value, options[0]) if len(options) == 1 and value is not None else value
     if annotation in (int, float):
@@ -105,17 +109,39 @@ def coerce(value: Any, annotation: Any) -> Any:
 
 
 def _coerce_number(value: Any, annotation: Any) -> Any:
-    if isinstance(value, str):
-        number = parse_number(value)
-        if number is not None:
-            return int(number) if number.denominator == 1 else float(number)
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise ValueError(f"{value} is not a finite number")
-        if annotation is int and value.is_integer():
-            return int(value)
     if isinstance(value, list) and len(value) == 1:
         return _coerce_number(value[0], annotation)
+    if isinstance(value, bool):
+        raise ValueError(f"{json.dumps(value)} is not a number")
+    if isinstance(value, str):
+        number = parse_number(value)
+        if number is None:
+            return value
+        if annotation is int and number.denominator == 1:
+            return int(number)
+        try:
+            return float(number)
+        except OverflowError:
+            raise ValueError("the number is out of range") from None
+    if annotation is int and isinstance(value, float) and value.is_integer():
+        return int(value)
+    return _finite(value)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{value} is not a finite number")
+    return value
+
+
+def _encodable(value: Any) -> Any:
+    """Return the data with lone surrogates replaced: no file and no provider takes them."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, list):
+        return [_encodable(item) for item in value]
+    if isinstance(value, dict):
+        return {_encodable(key): _encodable(item) for key, item in value.items()}
     return value
 
 

@@ -5,7 +5,8 @@ drive it with threads and with asyncio. What they take care of:
 
 - **Order.** Replies, turns and the DSPy trace come in the order of the asks, whoever finishes first.
 - **Samples.** Agents with the same prompt get different samples: each has its own rollout id (DSPy's cache key) and,
-  where the model takes one, its own seed. At temperature 0 they are one sample by definition and share it.
+  where the model takes one, its own seed. At temperature 0 they are one sample by definition and share it through the
+  cache: the first asks, the others wait for its reply.
 - **Bad replies.** A reply that cannot be read is asked for once more; then the agent abstains. Errors of the provider
   are retried by the client and then raised.
 - **Accounting.** Every turn knows its calls, tokens, cost and seconds.
@@ -18,9 +19,10 @@ import contextvars
 import hashlib
 import time
 import weakref
+from collections import Counter
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import dspy
@@ -50,6 +52,8 @@ class Ask:
         lm: the agent's model; None for the configured one.
         temperature: overrides the model's.
         sample: tells apart samples of the same prompt; agents use their index.
+        repeat: how many times the same was asked before in this debate; set by `run` and `arun`. An agent that reads
+            the very same in a later round draws anew, as it would without a cache.
         seed: of the program; another seed gives other samples.
         check: returns what is wrong with a reply that could be read (None: nothing). A wrong reply is treated as an
             unreadable one.
@@ -65,6 +69,7 @@ class Ask:
     lm: dspy.LM | None = None
     temperature: float | None = None
     sample: int = 0
+    repeat: int = 0
     seed: int = 0
     check: Callable[[dspy.Prediction], str | None] | None = None
     answer_field: str | None = None
@@ -110,21 +115,38 @@ def run(script: Script[Result]) -> Result:
 
 async def arun(script: Script[Result]) -> Result:
     """Drive a script with asyncio; otherwise as `run`."""
+    seen: Counter[str] = Counter()
     try:
         asks = next(script)
         while True:
-            asks = script.send(_merge_traces(await _aask_all(asks)))
+            asks = script.send(_merge_traces(await _aask_all(number_repeats(asks, seen))))
     except StopIteration as stop:
         return stop.value
 
 
 def _drive_steps(script: Script[Result], step: Callable[[Sequence[Ask]], list[Reply]]) -> Result:
+    seen: Counter[str] = Counter()
     try:
         asks = next(script)
         while True:
-            asks = script.send(_merge_traces(step(asks)))
+            asks = script.send(_merge_traces(step(number_repeats(asks, seen))))
     except StopIteration as stop:
         return stop.value
+
+
+def number_repeats(asks: Sequence[Ask], seen: Counter[str]) -> list[Ask]:
+    """Return the asks of a step with their `repeat`, and count them in `seen`."""
+    numbered = []
+    for ask in asks:
+        key = f"{ask.agent}/{_wording(ask)}"
+        numbered.append(replace(ask, repeat=seen[key]))
+        seen[key] += 1
+    return numbered
+
+
+def _wording(ask: Ask) -> str:
+    inputs = [(name, str(value)) for name, value in sorted(ask.inputs.items())]
+    return repr((id(ask.predictor), inputs))
 
 
 def _merge_traces(replies: list[Reply]) -> list[Reply]:
@@ -142,9 +164,12 @@ def _ask_all(asks: Sequence[Ask]) -> list[Reply]:
     if len(asks) == 1:
         return [_ask(asks[0])]
     pool = ThreadPoolExecutor(max_workers=max(1, len(asks)), thread_name_prefix="townhall-agent")
+    futures: list[Future[Reply]] = []
     try:
-        # Each thread gets its own copy of the context: DSPy's settings and our observer live in context variables.
-        futures = [pool.submit(contextvars.copy_context().run, _ask, ask) for ask in asks]
+        for ask, twin in zip(asks, twins_of(asks), strict=True):
+            twin_future = futures[twin] if twin is not None else None
+            # Each thread gets its own copy of the context: DSPy's settings and our observer live in context variables.
+            futures.append(pool.submit(contextvars.copy_context().run, _ask_after, twin_future, ask))
         # All are awaited before the first error is raised: a reply that was paid for reaches the cache.
         errors = [future.exception() for future in futures]
     except BaseException:
@@ -157,12 +182,43 @@ def _ask_all(asks: Sequence[Ask]) -> list[Reply]:
     return [future.result() for future in futures]
 
 
+def _ask_after(twin: Future[Reply] | None, ask: Ask) -> Reply:
+    if twin is not None:
+        wait([twin])
+    return _ask(ask)
+
+
 async def _aask_all(asks: Sequence[Ask]) -> list[Reply]:
-    results = await asyncio.gather(*(_aask(ask) for ask in asks), return_exceptions=True)
+    tasks: list[asyncio.Task[Reply]] = []
+    for ask, twin in zip(asks, twins_of(asks), strict=True):
+        tasks.append(asyncio.create_task(_aask_after(tasks[twin] if twin is not None else None, ask)))
+    results = await asyncio.gather(*tasks, return_exceptions=True)
     for result in results:
         if isinstance(result, BaseException):
             raise result
     return [result for result in results if isinstance(result, Reply)]
+
+
+async def _aask_after(twin: asyncio.Task[Reply] | None, ask: Ask) -> Reply:
+    if twin is not None:
+        await asyncio.wait([twin])
+    return await _aask(ask)
+
+
+def twins_of(asks: Sequence[Ask]) -> list[int | None]:
+    """Return for each ask the first ask before it that the cache cannot tell from it; None where there is none.
+
+    Asked at the same time, twins would each be paid for, since the cache only knows replies that have arrived.
+    """
+    first: dict[Any, int] = {}
+    twins: list[int | None] = []
+    for index, ask in enumerate(asks):
+        attempts = _Attempts(ask)
+        config = sorted(attempts.config(0).items())
+        key = repr((_wording(ask), id(attempts.lm), config))
+        twins.append(first.get(key) if getattr(attempts.lm, "cache", False) else None)
+        first.setdefault(key, index)
+    return twins
 
 
 class _Meter:
@@ -227,7 +283,8 @@ class _Attempts:
             temperature = config["temperature"] = RETRY_TEMPERATURE
         if temperature != 0:
             # An optimiser that wants fresh samples sets the model's rollout id; it must keep its effect.
-            config["rollout_id"] = sample_id(defaults.get("rollout_id"), self.ask.seed, self.ask.sample, attempt)
+            ask, base = self.ask, defaults.get("rollout_id")
+            config["rollout_id"] = sample_id(base, ask.seed, ask.sample, ask.repeat, attempt)
             if takes_seed(self.lm):
                 config["seed"] = config["rollout_id"]
         return config
@@ -332,9 +389,9 @@ def ask_config(ask: Ask) -> dict[str, Any]:
     return config
 
 
-def sample_id(base: object, seed: int, sample: int, attempt: int) -> int:
-    """Return the rollout id of a sample: it depends on these four only, so that overlapping debates share replies."""
-    digest = hashlib.sha256(f"{base}/{seed}/{sample}/{attempt}".encode()).hexdigest()
+def sample_id(base: object, seed: int, sample: int, repeat: int, attempt: int) -> int:
+    """Return the rollout id of a sample: it depends on these only, so that overlapping debates share replies."""
+    digest = hashlib.sha256(f"{base}/{seed}/{sample}/{repeat}/{attempt}".encode()).hexdigest()
     return int(digest[:8], 16) & 0x7FFFFFFF
 
 

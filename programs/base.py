@@ -107,6 +107,7 @@ class Strategy(dspy.Module):
         self.answer_type = answer
         self._panel = _Panel(lms or (), judge_lm)
         self._prepare()
+        self._check_temperatures()
 
     # -- what a strategy must say --------------------------------------------------------------------------------
 
@@ -130,6 +131,17 @@ class Strategy(dspy.Module):
     def agents(self) -> int:
         """How many agents take part."""
         return 1
+
+    def _check_temperatures(self) -> None:
+        roles = sorted(name for name, _ in self.named_predictors())
+        for role, temperature in self.config.temperatures.items():
+            if role not in roles:
+                raise InputError(
+                    f"temperatures: strategy '{self.name}' has no role '{role}'.{nearest(role, roles)} Its roles: "
+                    f"{', '.join(roles)}"
+                )
+            if not 0 <= temperature <= 2:
+                raise InputError(f"temperatures.{role} is {temperature}; it must be from 0 to 2")
 
     # -- what every strategy can do ------------------------------------------------------------------------------
 
@@ -157,9 +169,10 @@ class Strategy(dspy.Module):
             judge_lm=self._panel.judge,
         )
         tuned = dict(self.named_predictors())
+        untuned = dict(type(self)(self.config, answer=self.answer_type).named_predictors())
         for name, predictor in other.named_predictors():
             if name in tuned:
-                predictor.signature = tuned[name].signature
+                predictor.signature = retuned(predictor.signature, tuned[name].signature, untuned[name].signature)
                 predictor.demos = list(tuned[name].demos)
                 predictor.lm = tuned[name].lm
                 predictor.config = dict(tuned[name].config)
@@ -178,6 +191,17 @@ class Strategy(dspy.Module):
     def lm_of(self, agent: int) -> dspy.LM | None:
         """Return an agent's model: the given ones in turn, None for the configured one."""
         return self._panel.lms[agent % len(self._panel.lms)] if self._panel.lms else None
+
+    def sample_of(self, agent: int | None) -> int:
+        """Return the number of an agent's sample: how many agents before it have a model of the same name.
+
+        Agents of one model thus get different samples, and an agent whose model nobody before it has says the same
+        whoever its partners are: debates that share a model share its first answers through the cache.
+        """
+        if agent is None:
+            return 0
+        name = getattr(self.lm_of(agent), "model", None)
+        return sum(getattr(self.lm_of(other), "model", None) == name for other in range(agent))
 
     @property
     def judge_lm(self) -> dspy.LM | None:
@@ -213,7 +237,7 @@ class Strategy(dspy.Module):
             name=name,
             lm=lm if lm is not None else (self.lm_of(agent) if agent is not None else self.lm_of(0)),
             temperature=self.config.temperatures.get(role, self.config.temperature),
-            sample=agent if agent is not None else 0,
+            sample=self.sample_of(agent),
             seed=self.config.seed,
             check=check,
             answer_field=answer_field,
@@ -223,9 +247,9 @@ class Strategy(dspy.Module):
         self, question: str, turns: Sequence[Turn], answer: Any, decision: Decision, personas: Sequence[Persona] = ()
     ) -> dspy.Prediction:
         """Return the strategy's result from what was said and decided."""
+        agents = max((turn.agent + 1 for turn in turns if turn.agent is not None), default=self.agents)
         models = [
-            next((turn.model for turn in turns if turn.agent == agent and turn.model), None)
-            for agent in range(self.agents)
+            next((turn.model for turn in turns if turn.agent == agent and turn.model), None) for agent in range(agents)
         ]
         transcript = Transcript(
             strategy=self.name,
@@ -245,6 +269,25 @@ def with_context(question: str, context: dict[str, Any]) -> str:
         if value is not None:
             parts.append(f"{name.replace('_', ' ').capitalize()}: {display(value)}")
     return "\n\n".join(parts)
+
+
+def retuned(
+    signature: type[dspy.Signature], tuned: type[dspy.Signature], untuned: type[dspy.Signature]
+) -> type[dspy.Signature]:
+    """Return `signature` with what was tuned: instructions and field descriptions of `tuned` that `untuned` lacks.
+
+    What nobody tuned follows the settings, which may add or drop fields or give other instructions.
+    """
+    if tuned.instructions != untuned.instructions:
+        signature = signature.with_instructions(tuned.instructions)
+    for name in signature.fields:
+        if name not in tuned.fields or name not in untuned.fields:
+            continue
+        for part in ("prefix", "desc"):
+            written = tuned.fields[name].json_schema_extra[part]
+            if written != untuned.fields[name].json_schema_extra[part]:
+                signature = signature.with_updated_fields(name, **{part: written})
+    return signature
 
 
 def answers_of(replies: Sequence[Reply], before: Sequence[Any] | None = None) -> list[Any]:

@@ -89,6 +89,17 @@ def weighted(choices: Sequence[Choice], candidates: Sequence[Candidate]) -> list
     return _leaders(choices, candidates)
 
 
+def known_rule(name: str) -> str:
+    """Return the name of a decision rule as given, for configs.
+
+    Raises:
+        ValueError: when there is no such rule; the text lists all.
+    """
+    if name not in DECISIONS.names():
+        raise ValueError(f"no decision rule '{name}'; known: {', '.join(DECISIONS.names())}")
+    return name
+
+
 def candidates_of(answers: Sequence[Any]) -> list[Candidate]:
     """Return the distinct answers after canonicalisation, in the order of their first proposal.
 
