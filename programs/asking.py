@@ -278,6 +278,13 @@ class _Attempts:
         config: dict[str, Any] = {}
         if self.ask.temperature is not None:
             config["temperature"] = self.ask.temperature
+        if self.ask.lm is not None:
+            # Agents with models of their own heed an optimiser's copy of the configured one, which wants other samples.
+            copy = getattr(self.ask.predictor.lm or dspy.settings.lm, "kwargs", {})
+            if copy.get("rollout_id") is not None:
+                defaults["rollout_id"] = copy["rollout_id"]
+                if self.ask.temperature is None and copy.get("temperature") is not None:
+                    defaults["temperature"] = config["temperature"] = copy["temperature"]
         temperature = defaults.get("temperature")
         if temperature == 0 and attempt:
             temperature = config["temperature"] = RETRY_TEMPERATURE
