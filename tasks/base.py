@@ -136,6 +136,14 @@ class Task(ABC):
     def score(self, answer: Any | None, example: Example) -> Score:
         """Score one answer (typed, or JSON data as records hold it); None is a blank."""
 
+    def check_scoring(self) -> None:
+        """Check that `score` can work here; called before a run spends anything.
+
+        Raises:
+            InputError: when what scoring needs is missing (a chess engine, a judge); the text says how to get it.
+        """
+        return  # most tasks need nothing
+
     def demonstrations(self) -> list[Demonstration]:
         """Return the task's worked problems, best first; none of them is in any split."""
         return []
