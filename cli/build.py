@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -57,18 +57,6 @@ def example_of(task: Task, wanted: str) -> Example:
     raise InputError(f"{task.source}: no example with the id '{wanted}'.{hint}")
 
 
-def settings_of(settings: Mapping[str, Any], strategy: str) -> dict[str, Any]:
-    """Return settings in which a list of personas is used in full, unless they say otherwise."""
-    from ..programs.base import STRATEGIES
-
-    listed = settings.get("persona_list")
-    fields = STRATEGIES.get(strategy).Config.model_fields
-    if not listed or "persona_style" not in fields:
-        return dict(settings)
-    count = {"personas": len(listed)} if "personas" in fields else {}
-    return {"persona_style": "listed", **count, **settings}
-
-
 @dataclass(frozen=True)
 class Models:
     """The models that a command names.
@@ -95,16 +83,22 @@ class Models:
 
     @property
     def names(self) -> list[str]:
-        """Each model's name, the judge's last."""
-        every = [*self.lms, *([self.judge] if self.judge is not None else [])]
-        return [str(lm.model) for lm in every]
+        """Each model's name as the user gave it, the judge's last."""
+        from ..models.resolve import origin_of
+
+        return [origin_of(lm).name for lm in self.every]
+
+    @property
+    def every(self) -> tuple[dspy.LM, ...]:
+        """All models, the judge's last."""
+        return (*self.lms, *([self.judge] if self.judge is not None else []))
 
     @property
     def simulated(self) -> bool:
         """Whether any of them is simulated, so that no figure says anything about a real model."""
         from ..models.resolve import is_simulated
 
-        return any(is_simulated(lm) for lm in (*self.lms, *([self.judge] if self.judge is not None else [])))
+        return any(is_simulated(lm) for lm in self.every)
 
     @property
     def concurrency(self) -> int:
@@ -121,7 +115,6 @@ def models_of(
     models_file: str | None = None,
     reply_tokens: int | None = None,
     adapter: str | None = None,
-    no_cache: bool = False,
 ) -> Models:
     """Return the models that the options name, each made once.
 
@@ -131,11 +124,8 @@ def models_of(
     from ..models.resolve import lm
 
     names = list(lms) or [DEFAULT_LM]
-    settings: dict[str, Any] = {"cache": not no_cache}
-    if reply_tokens is not None:
-        settings["max_tokens"] = reply_tokens
     made = {
-        name: lm(name, api_base=api_base, models_file=models_file, **settings)
+        name: lm(name, api_base=api_base, models_file=models_file, max_tokens=reply_tokens)
         for name in dict.fromkeys([*names, *([judge_lm] if judge_lm else [])])
     }
     return Models(

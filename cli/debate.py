@@ -12,7 +12,7 @@ import click
 
 from ..errors import InputError
 from . import screen
-from .build import Models, example_of, models_of, settings_of, task_of
+from .build import Models, example_of, models_of, task_of
 from .files import writable, write_json
 from .options import (
     combined,
@@ -156,12 +156,11 @@ def _program(
 ) -> Strategy:
     from ..programs.base import STRATEGIES
 
-    values = settings_of(settings, strategy)
     if task is not None:
         from ..evaluation.assembly import program
 
-        return program(task, strategy, lms=models.panel, judge_lm=models.judge, **values)
-    return STRATEGIES.get(strategy)(answer=answer_type_of(answer), lms=models.panel, judge_lm=models.judge, **values)
+        return program(task, strategy, lms=models.panel, judge_lm=models.judge, **settings)
+    return STRATEGIES.get(strategy)(answer=answer_type_of(answer), lms=models.panel, judge_lm=models.judge, **settings)
 
 
 def _hold(program: Strategy, question: str, models: Models, observer: Observer) -> Any:

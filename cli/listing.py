@@ -25,6 +25,11 @@ def command(kind: str, as_json: bool) -> None:
     Settings of a strategy: `townhall evaluate --strategy NAME --help`; options of a task: `townhall evaluate --task
     NAME --help`.
     """
+    print_list(kind, as_json)
+
+
+def print_list(kind: str, as_json: bool) -> None:
+    """Print one list."""
     items = {"tasks": tasks, "strategies": strategies, "models": models, "decisions": decisions}[kind]()
     if as_json:
         screen.print_json(items)
@@ -32,16 +37,13 @@ def command(kind: str, as_json: bool) -> None:
     shown = {
         "tasks": (("task", "source", "splits by", "what it asks"), ("name", "source", "groups", "summary")),
         "strategies": (("strategy", "what happens"), ("name", "summary")),
-        "models": (("--lm", "pulled", "size", "licence", "what it is good for"), _MODEL_COLUMNS),
+        "models": (("--lm", "ready", ">size", "licence", "what it is"), ("name", "state", "size", "license", "text")),
         "decisions": (("decision rule", "what it returns"), ("name", "summary")),
     }
     titles, keys = shown[kind]
     screen.show(screen.rows(screen.table(*titles), ([item[key] for key in keys] for item in items)))
     if kind == "models":
-        screen.notice("any DSPy / LiteLLM name works too (openai/gpt-4o), any GGUF file (local/FILE), and 'simulated'")
-
-
-_MODEL_COLUMNS = ("lm", "pulled", "size", "license", "summary")
+        screen.notice("any DSPy / LiteLLM name works too (openai/gpt-4o), and any GGUF file (local/FILE.gguf)")
 
 
 def tasks() -> list[dict[str, Any]]:
@@ -86,17 +88,18 @@ def strategies() -> list[dict[str, Any]]:
 
 
 def models() -> list[dict[str, Any]]:
-    """Return every embedded model."""
-    from ..models.weights import list_models
+    """Return every model that `--lm` takes by a name of its own: embedded, simulated, and those of a models file."""
+    from ..models.catalog import installed_models
 
     return [
         {
             **entry,
-            "lm": f"local/{entry['name']}" + (" (local)" if entry["default"] else ""),
-            "pulled": "yes" if entry["installed"] else "no",
-            "size": screen.size(entry["bytes"]),
+            "state": "yes" if entry["ready"] else "no",
+            "size": screen.size(entry["bytes"]) if "bytes" in entry else "",
+            "license": entry.get("license", ""),
+            "text": entry.get("summary") or entry["detail"],
         }
-        for entry in list_models()
+        for entry in installed_models()
     ]
 
 

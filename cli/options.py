@@ -109,7 +109,10 @@ model_options = combined(
         help="How typed fields are written into prompts and read from replies.",
         when_absent="json",
     ),
-    option("--no-cache", is_flag=True, help="Ask the model again even where its reply to the same request is kept."),
+)
+
+no_cache_option = option(
+    "--no-cache", is_flag=True, help="Ask the model again even where its reply to the same request is kept."
 )
 
 split_options = combined(

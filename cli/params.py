@@ -16,6 +16,7 @@ class Number(click.ParamType):
         most: greatest value, None for no limit.
         above: the value must be above `least`, not equal to it.
         below: the value must be below `most`, not equal to it.
+        check: whether the range is checked here; False where others check it, with better reasons.
     """
 
     def __init__(
@@ -26,8 +27,10 @@ class Number(click.ParamType):
         *,
         above: bool = False,
         below: bool = False,
+        check: bool = True,
     ) -> None:
         self.name = "N" if kind is int else "X"
+        self.check = check
         self.kind = kind
         self.least, self.most, self.above, self.below = least, most, above, below
 
@@ -48,7 +51,7 @@ class Number(click.ParamType):
             self.fail(f"'{value}' is not a {'whole ' if self.kind is int else ''}number", param, ctx)
         low = self.least is not None and (number <= self.least if self.above else number < self.least)
         high = self.most is not None and (number >= self.most if self.below else number > self.most)
-        if low or high or number != number:
+        if self.check and (low or high or number != number):
             self.fail(f"{value} is out of range; it must be {self.range}", param, ctx)
         return number
 

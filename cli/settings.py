@@ -47,7 +47,8 @@ class StrategyCommand(click.Command):
         for name in ("seed", "temperature"):
             if name in ctx.params:
                 settings[name] = ctx.params.pop(name)
-        ctx.params["settings"] = {name: value for name, value in settings.items() if value is not None and value != ()}
+        given = {name: value for name, value in settings.items() if value is not None and value != ()}
+        ctx.params["settings"] = checked(given, ctx.params["strategy"])
         return rest
 
     def _default(self, name: str) -> str:
@@ -80,6 +81,27 @@ class StrategyCommand(click.Command):
             if known := TASKS.get(name).option_help:
                 with formatter.section(f"Options of the task {name} (-T KEY=VALUE)"):
                     formatter.write_dl(list(known.items()))
+
+
+def checked(settings: Mapping[str, Any], strategy: str) -> dict[str, Any]:
+    """Return settings that the strategy accepts; a list of personas is used in full unless they say otherwise.
+
+    Raises:
+        InputError: for a value that the strategy's config refuses; the text names the option.
+    """
+    from ..programs.base import STRATEGIES, build_config
+
+    kind = STRATEGIES.get(strategy).Config
+    values = dict(settings)
+    if values.get("persona_list") and "persona_style" in kind.model_fields:
+        values = {"persona_style": "listed", "personas": min(len(values["persona_list"]), 15), **values}
+    try:
+        build_config(kind, values, strategy)
+    except InputError as error:
+        text = str(error)
+        name = next((name for name in kind.model_fields if text.startswith(f"{name} is ")), None)
+        raise InputError(text.replace(name, f"--{name.replace('_', '-')}", 1) if name else text) from None
+    return values
 
 
 def value_of(args: Sequence[str], option: str) -> str | None:
@@ -115,7 +137,8 @@ def _option(name: str, field: FieldInfo, text: str, taken: set[str]) -> click.Op
     flag = f"--{name.replace('_', '-')}"
     kind = _without_none(field.annotation)
     if _is_list_of_objects(kind):
-        flag = f"{flag.removesuffix('-list')}s-file"  # persona_list is read from --personas-file
+        # Both `personas` and `persona_list` are read from --personas-file.
+        flag = f"{flag.removesuffix('-list').removesuffix('s')}s-file"
     if flag in taken:
         flag = flag.replace("--", "--strategy-", 1)
     text = f"{text[:1].upper()}{text[1:]}"
@@ -156,7 +179,7 @@ def _type(kind: Any, field: FieldInfo) -> click.ParamType:
 
         return click.Choice(DECISIONS.names())
     if kind in (int, float):
-        return Number(kind, **_bounds(field))
+        return Number(kind, **_bounds(field), check=False)  # the config does, and knows why
     if get_origin(kind) in (list, tuple):
         return CommaSeparated(get_args(kind)[0] if get_args(kind) else str)
     return click.STRING

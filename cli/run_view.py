@@ -1,0 +1,196 @@
+"""How a run looks on a terminal, and what of it goes into JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from .screen import count, fraction, interval, money, rows, seconds, table
+from .text import clean, one_line
+
+if TYPE_CHECKING:
+    from ..evaluation.records import Interval, Record
+    from ..evaluation.run_folder import Run
+    from ..signatures.transcript import Usage
+
+#: The keys of `usage` that `evaluate --json` promises.
+USAGE_KEYS = ("calls", "cached", "prompt_tokens", "completion_tokens", "cost", "seconds")
+
+
+def run_json(run: Run) -> dict[str, Any]:
+    """Return a run as JSON data: what `score --json` has, and what it cost."""
+    info, summary = run.info, run.summary
+    return {
+        "task": info.task,
+        "strategy": info.strategy,
+        "n": summary.n,
+        "total": summary.total,
+        "extract": info.extract,
+        "primary": summary.primary,
+        "scores": summary.scores,
+        "intervals": summary.intervals,
+        "by": summary.by,
+        "groups": summary.groups,
+        "usage": {key: getattr(summary.usage, key) for key in USAGE_KEYS},
+        "usage_by_role": summary.usage_by_role,
+        "failed": summary.failed,
+        "blank": summary.blank,
+        "status": summary.status,
+        "reason": summary.reason,
+        "seconds": summary.seconds,
+        "split": info.split,
+        "settings": info.settings,
+        "models": info.models,
+        "judge_model": info.judge_model,
+        "dynamics": summary.dynamics,
+        "simulated": summary.simulated,
+        "run": str(run.folder),
+    }
+
+
+def run_view(run: Run) -> Iterator[RenderableType]:
+    """Yield a run: what it is, its scores with intervals, its groups, what it cost."""
+    info, summary = run.info, run.summary
+    yield from heading(run)
+    yield scores_table(summary.scores, summary.intervals, summary.n, summary.primary)
+    if summary.groups:
+        yield Text()
+        yield groups_table(summary.by or "group", summary.groups, summary.primary)
+    yield Text()
+    yield cost_table([(info.strategy, summary.usage, summary.n, summary.seconds)])
+    if summary.failed:
+        first = next((record.error for record in run.records if record.error), "")
+        yield Text(
+            clean(f"{summary.failed} of {summary.n} failed and count as wrong; the first: {one_line(first)}"), "red"
+        )
+    yield Text(clean(f"run: {run.folder}"), style="dim")
+
+
+def heading(run: Run) -> Iterator[RenderableType]:
+    """Yield what a run is, in one to three lines."""
+    info, summary = run.info, run.summary
+    of = "" if summary.n == summary.total else f" of {summary.total}"
+    line = Text(clean(f"{info.task} · {info.strategy}"), style="bold")
+    line.append(clean(f" · {info.split}, {summary.n}{of} examples · {model_names(run)}"), style="not bold")
+    yield line
+    if settings := differing_settings(info.strategy, info.settings):
+        yield Text(clean(" ".join(f"{name}={value}" for name, value in settings.items())), style="dim")
+    if summary.simulated:
+        yield Text("SIMULATED: these figures say nothing about a real model", style="bold yellow")
+    if summary.status != "complete":
+        yield Text(clean(f"{summary.status}: {summary.reason or 'no reason given'}"), style="bold yellow")
+    yield Text()
+
+
+def model_names(run: Run) -> str:
+    """Return the names of a run's models, each once."""
+    described = [*run.info.models, *([run.info.judge_model] if run.info.judge_model else [])]
+    names = dict.fromkeys(str(item.get("name") or item.get("model") or "?") for item in described)
+    return ", ".join(names)
+
+
+def differing_settings(strategy: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings that differ from the strategy's defaults; all of them for a strategy that is not ours."""
+    from ..programs.base import STRATEGIES
+
+    if strategy not in STRATEGIES.names():
+        return settings
+    defaults = STRATEGIES.get(strategy).Config().model_dump(mode="json")
+    return {name: value for name, value in settings.items() if value != defaults.get(name)}
+
+
+def scores_table(
+    scores: dict[str, float | None], intervals: dict[str, Interval], n: int, primary: str
+) -> RenderableType:
+    """Return scores with their intervals, the main one in bold."""
+    made = table("score", ">value", ">95 % interval", ">n")
+    for name, value in scores.items():
+        found = intervals.get(name)
+        made.add_row(
+            Text(clean(name), style="bold" if name == primary else ""),
+            Text(fraction(value), style="bold" if name == primary else ""),
+            interval(found.low, found.high) if found else "",
+            count(found.n if found else n) if value is not None else "0",
+        )
+    return made
+
+
+def groups_table(by: str, groups: dict[str, Any], primary: str) -> RenderableType:
+    """Return the scores of each group, its interval beside the main one."""
+    names = list(dict.fromkeys(name for group in groups.values() for name in group.scores))
+    names.sort(key=lambda name: name != primary)
+    made = table(
+        by, ">n", *(f">{clean(name)}" for name in names[:1]), ">95 % interval", *(f">{name}" for name in names[1:])
+    )
+    for value, group in groups.items():
+        found = group.intervals.get(primary)
+        cells = [fraction(group.scores.get(name)) for name in names]
+        made.add_row(
+            clean(value),
+            count(group.n),
+            *cells[:1],
+            interval(found.low, found.high) if found else "",
+            *cells[1:],
+        )
+    return made
+
+
+def cost_table(items: Sequence[tuple[str, Usage, int, float]]) -> RenderableType:
+    """Return what runs cost: (name, usage, examples, wall-clock seconds) each."""
+    made = table("", ">calls", ">cached", ">a question", ">tokens sent", ">received", ">time", ">cost")
+    for name, usage, n, wall in items:
+        each = f"{(usage.calls + usage.cached) / n:.1f}" if n else "n/a"
+        made.add_row(
+            clean(name),
+            count(usage.calls),
+            count(usage.cached),
+            each,
+            count(usage.prompt_tokens),
+            count(usage.completion_tokens),
+            seconds(wall),
+            money(usage.cost),
+        )
+    return made
+
+
+def roles_table(usage: dict[str, Usage]) -> RenderableType:
+    """Return what each role cost; its seconds are added up over calls."""
+    made = table("role", ">calls", ">cached", ">tokens sent", ">received", ">waiting", ">cost")
+    return rows(
+        made,
+        (
+            (
+                name,
+                count(item.calls),
+                count(item.cached),
+                count(item.prompt_tokens),
+                count(item.completion_tokens),
+                seconds(item.seconds),
+                money(item.cost),
+            )
+            for name, item in usage.items()
+        ),
+    )
+
+
+def examples_table(records: Sequence[Record]) -> RenderableType:
+    """Return one line an example: what was answered, what would be right, the score."""
+    made = table("id", ">score", "answer", "gold", ">calls")
+    for record in records:
+        answer = f"failed: {record.error}" if record.error else "(blank)" if record.blank else brief(record.answer)
+        calls = record.usage.calls + record.usage.cached
+        made.add_row(clean(record.id), fraction(record.score), clean(answer), clean(brief(record.gold)), count(calls))
+    return made
+
+
+def brief(answer: Any, width: int = 60) -> str:
+    """Return an answer in a few words."""
+    from ..signatures.answers import display
+
+    if isinstance(answer, dict) and isinstance(answer.get("rows"), list):
+        answer = "; ".join(" ".join(map(str, row)) for row in answer["rows"])
+    text = one_line(display(answer))
+    return text if len(text) <= width else f"{text[: width - 1]}…"
