@@ -221,7 +221,7 @@ def twins_of(asks: Sequence[Ask]) -> list[int | None]:
     return twins
 
 
-class _Meter:
+class Meter:
     """Counts one ask's calls: DSPy reports paid calls to the usage tracker, and every reply to the history."""
 
     def __init__(self, outer: Any) -> None:
@@ -296,7 +296,7 @@ class _Attempts:
                 config["seed"] = config["rollout_id"]
         return config
 
-    def settings(self, meter: _Meter, trace: list[Any]) -> dict[str, Any]:
+    def settings(self, meter: Meter, trace: list[Any]) -> dict[str, Any]:
         callers = [*(dspy.settings.caller_modules or []), meter]
         values: dict[str, Any] = {"usage_tracker": meter, "caller_modules": callers}
         if dspy.settings.trace is not None:
@@ -309,7 +309,7 @@ class _Attempts:
         extra = {"lm": self.ask.lm} if self.ask.lm is not None else {}
         return {**self.ask.inputs, "config": self.config(attempt), **extra}
 
-    def end(self, meter: _Meter) -> None:
+    def end(self, meter: Meter) -> None:
         usage = meter.usage()
         self.usage = self.usage + usage
         self.observer.after_call(self.ask, usage)
@@ -349,7 +349,7 @@ def _ask(ask: Ask) -> Reply:
         trace: list[Any] = []
         with attempts.observer.slot(ask):
             attempts.observer.before_call(ask)
-            meter = _Meter(dspy.settings.usage_tracker)
+            meter = Meter(dspy.settings.usage_tracker)
             try:
                 with dspy.context(**attempts.settings(meter, trace)):
                     prediction = ask.predictor(**attempts.kwargs(attempt))
@@ -372,7 +372,7 @@ async def _aask(ask: Ask) -> Reply:
         await asyncio.to_thread(slot.__enter__)
         try:
             attempts.observer.before_call(ask)
-            meter = _Meter(dspy.settings.usage_tracker)
+            meter = Meter(dspy.settings.usage_tracker)
             try:
                 with dspy.context(**attempts.settings(meter, trace)):
                     prediction = await ask.predictor.acall(**attempts.kwargs(attempt))
