@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -11,14 +12,16 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from ..errors import InputError
-from . import screen
+from . import interrupt, screen
 from .build import Models, example_of, models_of, task_of
 from .files import writable, write_json
 from .options import (
+    budget_options,
     combined,
     common_settings,
     concurrency_option,
     model_options,
+    no_cache_option,
     option,
     output_options,
     strategy_option,
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
 
     from ..programs.base import Strategy
     from ..programs.observer import Observer
+    from ..signatures.transcript import Usage
     from ..tasks.base import Example, Task
 
 
@@ -53,7 +57,7 @@ if TYPE_CHECKING:
 )
 @task_options
 @option("--example", metavar="ID", help="Debate this example of --task and score the answer; #1 is the first.")
-@combined(strategy_option, common_settings, model_options, concurrency_option)
+@combined(strategy_option, common_settings, model_options, no_cache_option, concurrency_option, budget_options)
 @option("--out", type=click.Path(), help="Also write the transcript, as JSON, to this file.")
 @output_options
 def command(
@@ -66,6 +70,10 @@ def command(
     strategy: str,
     settings: dict[str, Any],
     concurrency: int | None,
+    max_calls: int | None,
+    max_tokens: int | None,
+    max_cost: float | None,
+    no_cache: bool,
     out: str | None,
     as_json: bool,
     **model_names: Any,
@@ -74,15 +82,22 @@ def command(
 
     The transcript is shown as the agents speak, then the decision and what it cost.
     """
+    from ..evaluation.budget import Budget, CallControl
+    from ..evaluation.run import priced
+
     asked, source, one = _question(question, answer, task, data, task_option, example)
     target = writable(out) if out is not None else None
     models = models_of(**model_names)
     program = _program(strategy, settings, models, answer, source)
     if not as_json:
         screen.show(*_opening(asked, strategy, models))
+    interrupt.set_hint("replies that came in are kept; the same command goes on from them")
     started = time.perf_counter()
-    with _watching(models, concurrency, silent=as_json) as observer:
-        prediction = _hold(program, asked, models, observer)
+    budget = Budget(calls=max_calls, tokens=max_tokens, cost=max_cost)
+    with _watching(models, silent=as_json) as watcher:
+        control = CallControl(concurrency or models.concurrency, budget, pricing=priced, outer=watcher)
+        prediction = _hold(program, asked, models, control, serve=not no_cache)
+    usage = control.total
     wall = time.perf_counter() - started
     transcript = prediction.transcript
     score = source.score(prediction.answer, one) if source is not None and one is not None else None
@@ -91,7 +106,7 @@ def command(
         "strategy": strategy,
         "answer": transcript.decision.answer if transcript.decision else None,
         "decision": transcript.decision,
-        "usage": transcript.usage(),
+        "usage": usage,
         "seconds": round(wall, 3),
         "simulated": models.simulated,
         "models": list(dict.fromkeys(models.names)),
@@ -104,7 +119,7 @@ def command(
     if as_json:
         screen.print_json(report)
         return
-    screen.show(*_closing(prediction, score, wall, models))
+    screen.show(*_closing(prediction, score, usage, wall, models))
     if target is not None:
         screen.notice(f"transcript written to {target}")
 
@@ -138,7 +153,7 @@ def _question(
     if example is None and task is None:
         if question is None:
             raise InputError('nothing to debate: give a "QUESTION", or --task NAME --example ID')
-        text = click.get_text_stream("stdin").read() if question == "-" else question
+        text = sys.stdin.read() if question == "-" else question
         if not text.strip():
             raise InputError("the question is empty")
         return text.strip(), None, None
@@ -147,6 +162,7 @@ def _question(
     if answer is not None:
         raise InputError("--answer is for a question of your own; a task has its own type of answer")
     source = task_of(task, data, options)
+    source.check_scoring()
     one = example_of(source, example if example is not None else "#1")
     return one.question, source, one
 
@@ -163,30 +179,30 @@ def _program(
     return STRATEGIES.get(strategy)(answer=answer_type_of(answer), lms=models.panel, judge_lm=models.judge, **settings)
 
 
-def _hold(program: Strategy, question: str, models: Models, observer: Observer) -> Any:
+def _hold(program: Strategy, question: str, models: Models, observer: Observer, *, serve: bool) -> Any:
     import dspy
 
+    from ..evaluation.reply_cache import replies
     from ..programs.observer import OBSERVER
 
     token = OBSERVER.set(observer)
     try:
-        with dspy.context(lm=models.first, adapter=models.adapter):
+        with replies(serve=serve), dspy.context(lm=models.first, adapter=models.adapter):
             return program(question=question)
     finally:
         OBSERVER.reset(token)
 
 
 @contextmanager
-def _watching(models: Models, concurrency: int | None, *, silent: bool) -> Iterator[Observer]:
+def _watching(models: Models, *, silent: bool) -> Iterator[Observer]:
     """Return an observer that prints turns as they come, and a spinner while models work."""
     from ..programs.asking import Ask
     from ..programs.observer import Observer
-    from ..signatures.transcript import Persona, Turn, Usage
+    from ..signatures.transcript import Persona, Turn
     from .transcript_view import personas_view, section, turn_title, turn_view
 
     console = screen.stdout()
     several = len(set(models.names)) > 1
-    places = threading.BoundedSemaphore(concurrency or models.concurrency)
 
     class Live(Observer):
         def __init__(self, status: Any) -> None:
@@ -194,9 +210,6 @@ def _watching(models: Models, concurrency: int | None, *, silent: bool) -> Itera
             self.status = status
             self.title: str | None = None
             self.asked: list[str] = []
-
-        def slot(self, ask: Ask) -> AbstractContextManager[None]:
-            return places  # type: ignore[return-value]  # its __enter__ returns a bool that nobody reads
 
         def before_call(self, ask: Ask) -> None:
             self._update(ask, entered=True)
@@ -251,7 +264,7 @@ def _opening(question: str, strategy: str, models: Models) -> Iterator[Any]:
     yield Text(clean(line), style="dim")
 
 
-def _closing(prediction: Any, score: Any, wall: float, models: Models) -> Iterator[Any]:
+def _closing(prediction: Any, score: Any, usage: Usage, wall: float, models: Models) -> Iterator[Any]:
     from rich.padding import Padding
     from rich.text import Text
 
@@ -265,5 +278,5 @@ def _closing(prediction: Any, score: Any, wall: float, models: Models) -> Iterat
             verdict += f": {score.feedback}"
         yield Padding(Text(clean(verdict)), (0, 0, 0, 2))
     yield Text()
-    line = usage_line(prediction.transcript.usage(), wall)
+    line = usage_line(usage, wall)
     yield Text(line + (" · simulated" if models.simulated else ""), style="dim")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import BudgetExceededError
+from ..errors import BudgetExceededError, InputError
 from . import interrupt, screen
 from .build import models_of, task_of
 from .options import (
@@ -22,15 +22,25 @@ from .options import (
     strategy_option,
     task_options,
 )
-from .settings import StrategyCommand
+from .settings import StrategyCommand, value_of
 
 if TYPE_CHECKING:
     from ..evaluation.run_folder import Run
 
 
+class EvaluateCommand(StrategyCommand):
+    """The command's parser: costs are matched with the strategy `majority` unless another one is named."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """See `StrategyCommand.parse_args`."""
+        if value_of(args, "--match-cost") is not None and value_of(args, "--strategy") is None:
+            args = ["--strategy", "majority", *args]
+        return super().parse_args(ctx, args)
+
+
 @click.command(
     name="evaluate",
-    cls=StrategyCommand,
+    cls=EvaluateCommand,
     epilog="Examples:\n\n"
     "\b\n"
     "  townhall evaluate --task zebra-grid -T sizes=2x2,2x3 --personas 3 --rounds 2 --limit 4\n"
@@ -52,7 +62,21 @@ if TYPE_CHECKING:
     "--match-cost",
     metavar="RUN",
     type=click.Path(),
-    help="Run the strategy majority with as many calls an example as this run used, on the same examples.",
+    help="Run the strategy majority at this run's cost, on the same examples: as many calls (or tokens) each.",
+)
+@option(
+    "--match-per",
+    type=click.Choice(["calls", "tokens"]),
+    default="calls",
+    show_default=True,
+    help="What --match-cost matches.",
+)
+@option(
+    "--match-spread",
+    type=click.Choice(["example", "mean"]),
+    default="example",
+    show_default=True,
+    help="Whether each example gets what the run used for it, or every one the run's mean.",
 )
 @option(
     "--out",
@@ -79,6 +103,8 @@ def command(
     max_cost: float | None,
     by: str | None,
     match_cost: str | None,
+    match_per: Any,
+    match_spread: Any,
     out: str | None,
     fresh: bool,
     as_json: bool,
@@ -92,26 +118,30 @@ def command(
     """
     from ..evaluation.assembly import program
     from ..evaluation.budget import Budget
+    from ..evaluation.matching import evaluate_matched
     from ..evaluation.run import evaluate
 
     source = task_of(task, data, task_option)
     models = models_of(**model_names)
     interrupt.set_hint("what is finished is kept; the same command goes on where it stopped")
-    run = evaluate(
-        program(source, strategy, lms=models.panel, judge_lm=models.judge, **settings),
-        source,
-        split=split_of(split, order),
-        limit=limit,
-        order=order,
-        seed=shuffle_seed,
-        out=out,
-        lm=models.first,
-        adapter=models.adapter,
-        concurrency=concurrency,
-        budget=Budget(calls=max_calls, tokens=max_tokens, cost=max_cost),
-        by=by,
-        fresh=fresh,
-    )
+    strategy_program = program(source, strategy, lms=models.panel, judge_lm=models.judge, **settings)
+    shared: dict[str, Any] = {
+        "out": out,
+        "lm": models.first,
+        "adapter": models.adapter,
+        "concurrency": concurrency,
+        "budget": Budget(calls=max_calls, tokens=max_tokens, cost=max_cost),
+        "by": by,
+        "fresh": fresh,
+        "progress": True,
+    }
+    if match_cost is not None:
+        if split is not None or limit is not None:
+            raise InputError("--match-cost takes the run's own examples; leave out --split and --limit")
+        run = evaluate_matched(strategy_program, source, match_cost, per=match_per, spread=match_spread, **shared)
+    else:
+        chosen: dict[str, Any] = {"split": split_of(split, order), "limit": limit, "order": order, "seed": shuffle_seed}
+        run = evaluate(strategy_program, source, **chosen, **shared)
     return report(run, as_json=as_json)
 
 

@@ -17,8 +17,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import NoReturn
 
-#: Seconds that the program has to end in good order.
-GRACE = 3.0
+#: Seconds that calls under way have to come in, so that what is paid for is kept, and the program to end in good order.
+GRACE = 5.0
+#: Seconds after which it is said what is waited for.
+_PATIENCE = 0.5
 
 _hint = ""
 
@@ -63,11 +65,21 @@ def _watch(reader: socket.socket, grace: float) -> None:
     while byte := reader.recv(1):
         if byte[0] != signal.SIGINT:
             continue
-        reader.settimeout(grace)
-        try:
-            if not reader.recv(1):
-                return  # the program has ended in good order meanwhile
-        except TimeoutError:
-            pass
+        if _silent(reader, _PATIENCE):
+            print(
+                "\ntownhall: ending; calls under way may come in (Ctrl-C again: at once)", file=sys.stderr, flush=True
+            )
+            _silent(reader, grace - _PATIENCE)
         print(f"\ntownhall: {message()}", file=sys.stderr, flush=True)
         leave(130)
+
+
+def _silent(reader: socket.socket, seconds: float) -> bool:
+    """Return whether neither a second signal nor the program's own end comes in so many seconds."""
+    reader.settimeout(seconds)
+    try:
+        if not reader.recv(1):
+            sys.exit()  # the program has ended in good order: so does this thread
+    except TimeoutError:
+        return True
+    return False

@@ -85,10 +85,8 @@ def _run(argv: Sequence[str]) -> int:
             return _say(str(error), error.exit_code)
         except (KeyboardInterrupt, click.Abort):
             return _say(interrupt.message(), 130)
-        except BrokenPipeError:
-            # The reader has gone (`townhall list tasks | head -1`): nothing more can be said on that pipe.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return 1
+        except SystemExit as end:  # click's way out when the reader of our output has gone (`... | head -1`)
+            return end.code if isinstance(end.code, int) else 1
         except OSError as error:
             where = f"{error.filename}: " if error.filename else ""
             return _say(f"{where}{error.strerror or error}", 1)

@@ -55,7 +55,7 @@ def run_view(run: Run) -> Iterator[RenderableType]:
     """Yield a run: what it is, its scores with intervals, its groups, what it cost."""
     info, summary = run.info, run.summary
     yield from heading(run)
-    yield scores_table(summary.scores, summary.intervals, summary.n, summary.primary)
+    yield scores_table(summary.scores, summary.intervals, summary.primary)
     if summary.groups:
         yield Text()
         yield groups_table(summary.by or "group", summary.groups, summary.primary)
@@ -102,39 +102,34 @@ def differing_settings(strategy: str, settings: dict[str, Any]) -> dict[str, Any
     return {name: value for name, value in settings.items() if value != defaults.get(name)}
 
 
-def scores_table(
-    scores: dict[str, float | None], intervals: dict[str, Interval], n: int, primary: str
-) -> RenderableType:
-    """Return scores with their intervals, the main one in bold."""
-    made = table("score", ">value", ">95 % interval", ">n")
+def scores_table(scores: dict[str, float | None], intervals: dict[str, Interval], primary: str) -> RenderableType:
+    """Return scores with their intervals, where they have one, the main score in bold."""
+    made = table("score", ">value", *((">95 % interval", ">n") if intervals else ()))
     for name, value in scores.items():
         found = intervals.get(name)
-        made.add_row(
-            Text(clean(name), style="bold" if name == primary else ""),
-            Text(fraction(value), style="bold" if name == primary else ""),
-            interval(found.low, found.high) if found else "",
-            count(found.n if found else n) if value is not None else "0",
-        )
+        style = "bold" if name == primary else ""
+        cells: list[Any] = [Text(clean(name), style=style), Text(fraction(value), style=style)]
+        if intervals:
+            cells += [interval(found.low, found.high), count(found.n)] if found else ["", ""]
+        made.add_row(*cells)
     return made
 
 
 def groups_table(by: str, groups: dict[str, Any], primary: str) -> RenderableType:
-    """Return the scores of each group, its interval beside the main one."""
+    """Return the scores of each group, its interval (where it has one) beside the main one."""
     names = list(dict.fromkeys(name for group in groups.values() for name in group.scores))
     names.sort(key=lambda name: name != primary)
-    made = table(
-        by, ">n", *(f">{clean(name)}" for name in names[:1]), ">95 % interval", *(f">{name}" for name in names[1:])
-    )
+    with_intervals = any(group.intervals for group in groups.values())
+    titles = [f">{clean(name)}" for name in names]
+    if with_intervals:
+        titles.insert(1, ">95 % interval")
+    made = table(by, ">n", *titles)
     for value, group in groups.items():
         found = group.intervals.get(primary)
         cells = [fraction(group.scores.get(name)) for name in names]
-        made.add_row(
-            clean(value),
-            count(group.n),
-            *cells[:1],
-            interval(found.low, found.high) if found else "",
-            *cells[1:],
-        )
+        if with_intervals:
+            cells.insert(1, interval(found.low, found.high) if found else "")
+        made.add_row(clean(value), count(group.n), *cells)
     return made
 
 

@@ -9,7 +9,7 @@ import click
 
 from . import screen
 from .build import task_of
-from .options import combined, option, output_options, task_options
+from .options import option, output_options, task_options
 
 if TYPE_CHECKING:
     from ..evaluation.scoring import OutputScores
@@ -75,7 +75,7 @@ def _view(found: OutputScores, by: str | None) -> Iterator[Any]:
     line = Text(clean(found.task), style="bold")
     yield line.append(clean(f" · {report.n} outputs · extraction: {found.extract}"), style="not bold")
     yield Text()
-    yield scores_table(report.scores, {}, report.n, next(iter(report.scores), ""))
+    yield scores_table(report.scores, {}, next(iter(report.scores), ""))
     if report.groups:
         yield Text()
         yield groups_table(by or "group", report.groups, next(iter(report.scores), ""))
