@@ -159,10 +159,7 @@ class Stockfish:
             if self._protocol is None:
                 self._start()
             try:
-                # A game object of its own makes the engine clear its hash table before this search.
-                info = _in_engine_loop(
-                    self._protocol.analyse(board, limit, game=object(), root_moves=roots), _SEARCH_SECONDS
-                )
+                info = _in_engine_loop(_analyse(self._protocol, board, limit, roots), _SEARCH_SECONDS)
             except (chess.engine.EngineError, BrokenPipeError) as error:
                 problem = str(error) or type(error).__name__
                 self._stop()
@@ -200,6 +197,19 @@ class Stockfish:
         transport, self._transport, self._protocol = self._transport, None, None
         if transport is not None:
             _in_engine_loop(_close(transport), _START_SECONDS)
+
+
+async def _analyse(protocol: Any, board: Any, limit: Any, roots: Any) -> Any:
+    import chess.engine
+
+    # A game object of its own makes the engine clear its hash table before this search.
+    search = asyncio.ensure_future(protocol.analyse(board, limit, game=object(), root_moves=roots))
+    # The library's analysis never returns when the engine dies before the search begins, so its end is watched as well.
+    await asyncio.wait({search, protocol.returncode}, return_when=asyncio.FIRST_COMPLETED)
+    if not search.done():
+        search.cancel()
+        raise chess.engine.EngineTerminatedError(f"it ended with exit code {protocol.returncode.result()}")
+    return search.result()
 
 
 async def _close(transport: Any) -> None:
@@ -274,8 +284,8 @@ def move_accuracy(best: float, after: float) -> float:
 def read_move(text: str, fen: str) -> str | None:
     """Return the legal move that a text names, in UCI notation; None when it names none.
 
-    The text is one move: SAN or UCI, with or without a move number, capture and check marks, "!" and "?", in "0-0" or
-    "O-O" form; a promotion may lack its "=". A small letter for a piece ("nf3") is read where no pawn move fits.
+    The text is one move: SAN or UCI, with or without a move number, capture and check marks, "!" and "?"; castling with
+    O, o or 0; a promotion may lack its "=". A small letter for a piece ("nf3") is read where no pawn move fits.
     """
     chess = chess_library()
     board = chess.Board(fen)
@@ -283,6 +293,8 @@ def read_move(text: str, fen: str) -> str | None:
     number, dot, rest = cleaned.partition(".")
     if dot and number.strip().isdigit():
         cleaned = rest.lstrip(". \u2026")
+    if cleaned[:3] in ("o-o", "0-0"):
+        cleaned = cleaned.upper()
     for reader, candidate in (
         (board.parse_san, cleaned),
         (board.parse_san, cleaned[:1].upper() + cleaned[1:]),
