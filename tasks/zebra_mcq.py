@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from ..errors import InputError
-from ..metrics.extraction import extract_choice
+from ..metrics.extraction import CHOICE_RULES, extract_choice
 from ..metrics.score import Score
 from ..signatures.answers import fold
 from ..signatures.demonstrations import Demonstration
@@ -42,6 +42,7 @@ class ZebraMCQ(Task):
     summary: ClassVar[str] = "ZebraLogic multiple choice: one cell of a grid puzzle"
     hub: ClassVar[HubSource | None] = HubSource("allenai/ZebraLogicBench", "mc_mode", "test")
     answer_type: ClassVar[Any] = Literal["A", "B", "C", "D", "E", "F"]
+    extract_rules: ClassVar[tuple[str, ...]] = CHOICE_RULES
     option_help: ClassVar[Mapping[str, str]] = {
         **GENERATOR_OPTIONS,
         "puzzles": "file with the puzzles of rows that name theirs by puzzle_id only",
