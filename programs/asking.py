@@ -407,6 +407,8 @@ _SEEDED: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
 
 def takes_seed(lm: Any) -> bool:
     """Return whether a model accepts a sampling seed."""
+    if not isinstance(lm, dspy.BaseLM):  # none, or a name: DSPy says so when it is asked
+        return False
     if lm not in _SEEDED:
         _SEEDED[lm] = "seed" in (getattr(lm, "supported_params", None) or ())
     return _SEEDED[lm]

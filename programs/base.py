@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self
 
 import dspy
+from dspy.primitives.module import set_attribute_by_name
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..errors import InputError
@@ -172,6 +174,11 @@ class Strategy(dspy.Module):
         untuned = dict(type(self)(self.config, answer=self.answer_type).named_predictors())
         for name, predictor in other.named_predictors():
             if name in tuned:
+                if type(tuned[name]) is not type(predictor):
+                    # A role that chooses among its demonstrations goes on doing so.
+                    signature, predictor = predictor.signature, copy.copy(tuned[name])
+                    predictor.signature = signature
+                    set_attribute_by_name(other, name, predictor)
                 predictor.signature = retuned(predictor.signature, tuned[name].signature, untuned[name].signature)
                 predictor.demos = list(tuned[name].demos)
                 predictor.lm = tuned[name].lm

@@ -15,7 +15,8 @@ from pydantic import Field, model_validator
 from ..signatures.answers import display, fold
 from ..signatures.demonstrations import Demonstration
 from ..signatures.town_hall import Argue, IdentifyPersonas, Rebut, Vote
-from ..signatures.transcript import Ballot, Candidate, Persona, Turn
+from ..signatures.transcript import Ballot, Candidate, Critique, Persona, Turn
+from .answering import agreed, introduce
 from .asking import Reply, Script
 from .base import STRATEGIES, Strategy, StrategyConfig, answers_of
 from .decisions import DECISIONS, candidates_of, decide
@@ -116,7 +117,7 @@ class TownHall(Strategy):
         turns: list[Turn] = []
         personas = yield from self._name_personas(question, turns)
         labels = [persona.name if config.show_names else f"Participant {i + 1}" for i, persona in enumerate(personas)]
-        speakers = [self._introduce(persona, label) for persona, label in zip(personas, labels, strict=True)]
+        speakers = [introduce(persona, label) for persona, label in zip(personas, labels, strict=True)]
 
         replies = yield [
             self.ask("argue", {"question": question, "persona": speaker}, round=1, agent=agent, name=labels[agent])
@@ -127,7 +128,7 @@ class TownHall(Strategy):
         arguments = [_argument(reply) for reply in replies]
         discussion = [self._minutes(1, personas, labels, replies)]
         for number in range(2, config.rounds + 1):
-            if config.stop_when_unanimous and _agreed(answers):
+            if config.stop_when_unanimous and agreed(answers):
                 break
             read = "\n\n".join(discussion if config.history == "all" else discussion[-1:])
             replies = yield [
@@ -177,14 +178,6 @@ class TownHall(Strategy):
         if config.persona_style == "devils-advocate":
             found = distinct([*found, DEVILS_ADVOCATE])
         return found
-
-    def _introduce(self, persona: Persona, label: str) -> str:
-        text = f"You are {label}."
-        if persona.expertise:
-            text += f" Expertise: {persona.expertise}."
-        if persona.stance:
-            text += f" Stance: {persona.stance}."
-        return text
 
     def _minutes(
         self, number: int, personas: Sequence[Persona], labels: Sequence[str], replies: Sequence[Reply]
@@ -255,20 +248,20 @@ class TownHall(Strategy):
         self.argue.demos = [
             dspy.Example(
                 question=item.question,
-                persona=self._introduce(item.personas[0], item.personas[0].name),
+                persona=introduce(item.personas[0], item.personas[0].name),
                 argument=item.reasoning,
                 answer=item.answer,
             )
             for item in shown
         ]
-        self.rebut.demos = [_rebuttal_example(self, item) for item in shown]
+        self.rebut.demos = [_rebuttal_example(item) for item in shown]
         self.vote.demos = [
             dspy.Example(
                 question=item.question,
                 candidates=list_candidates(
                     candidates_of([item.mistaken_answer, item.answer]), [item.mistaken_reasoning, item.reasoning]
                 ),
-                persona=self._introduce(item.personas[2], item.personas[2].name),
+                persona=introduce(item.personas[2], item.personas[2].name),
                 reason=item.correction,
                 choice=2,
             )
@@ -277,7 +270,7 @@ class TownHall(Strategy):
         return self
 
 
-def _rebuttal_example(hall: TownHall, item: Demonstration) -> dspy.Example:
+def _rebuttal_example(item: Demonstration) -> dspy.Example:
     first, second = item.personas[:2]
     discussion = "\n\n".join(
         [
@@ -286,12 +279,10 @@ def _rebuttal_example(hall: TownHall, item: Demonstration) -> dspy.Example:
             f"{second.name} ({second.expertise}): {item.mistaken_reasoning}\nAnswer: {display(item.mistaken_answer)}",
         ]
     )
-    from ..signatures.transcript import Critique
-
     return dspy.Example(
         question=item.question,
         discussion=discussion,
-        persona=hall._introduce(first, first.name),
+        persona=introduce(first, first.name),
         critiques=[Critique(target=second.name, critique=item.correction)],
         argument=item.reasoning,
         answer=item.answer,
@@ -300,10 +291,6 @@ def _rebuttal_example(hall: TownHall, item: Demonstration) -> dspy.Example:
 
 def _argument(reply: Reply) -> str:
     return str(reply.prediction.argument) if reply.prediction is not None else ""
-
-
-def _agreed(answers: Sequence[Any]) -> bool:
-    return None not in answers and len(candidates_of(answers)) == 1
 
 
 def list_candidates(candidates: Sequence[Candidate], arguments: Sequence[str]) -> str:
@@ -353,10 +340,14 @@ def complete(personas: Sequence[Persona], count: int) -> tuple[list[Persona], st
 
 
 def distinct(personas: Sequence[Persona]) -> list[Persona]:
-    """Return the personas with a number behind every name that stood before."""
-    seen: dict[str, int] = {}
+    """Return the personas with a number behind every name that is taken already."""
+    taken: set[str] = set()
     out = []
     for persona in personas:
-        seen[fold(persona.name)] = count = seen.get(fold(persona.name), 0) + 1
-        out.append(persona if count == 1 else persona.model_copy(update={"name": f"{persona.name} {count}"}))
+        name, number = persona.name, 1
+        while fold(name) in taken:
+            number += 1
+            name = f"{persona.name} {number}"
+        taken.add(fold(name))
+        out.append(persona if number == 1 else persona.model_copy(update={"name": name}))
     return out

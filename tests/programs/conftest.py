@@ -6,7 +6,6 @@ import re
 
 import dspy
 import pytest
-
 from townhall.signatures.demonstrations import Demonstration
 from townhall.signatures.transcript import Persona
 

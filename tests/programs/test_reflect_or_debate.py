@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from townhall.programs.reflect_or_debate import ReflectOrDebate
 
 QUESTION = "Is it polite?"
@@ -89,7 +88,7 @@ def test_an_agent_whose_choice_cannot_be_read_says_nothing_in_that_exchange(hold
 
 
 def test_when_no_choice_can_be_read_both_still_decide_again(hold):
-    result, (ann, bob) = hold(["?", "?"])
+    result, (ann, _) = hold(["?", "?"])
     assert [turn.role for turn in result.transcript.of(round=2)] == ["choose", "choose", "revise", "revise"]
     assert ann[-1]["own_move"] == ann[-1]["other_move"] == "(nothing)"
 

@@ -8,7 +8,6 @@ from typing import Literal
 
 import dspy
 import pytest
-
 from townhall.errors import InputError
 from townhall.programs.base import STRATEGIES
 from townhall.signatures.transcript import Persona
@@ -64,7 +63,7 @@ def build(name, settings, **more):
 
 
 def test_every_strategy_is_covered_here():
-    assert NAMES == STRATEGIES.names()
+    assert STRATEGIES.names() == NAMES
 
 
 @pytest.mark.parametrize(("name", "settings", "calls"), CASES)
