@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import types
-from typing import Any, Literal, Union, get_args, get_origin
+import weakref
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 import dspy
 import json_repair
