@@ -59,6 +59,8 @@ class ZebraMCQ(Task):
 
     def example(self, row: Mapping[str, Any], where: str) -> Example:
         """Build an example; see the class for the fields."""
+        if row.get("gold") is not None and "question" not in row:
+            return _bare_example(row, where)
         text = str(field_of(row, "question", where))
         choices = _choices(field_of(row, "choices", where), where)
         puzzle = self._puzzle(row, where)
@@ -74,7 +76,7 @@ class ZebraMCQ(Task):
         """Read the letter that a text answers with, by letter or by the choice's text."""
         self._check_rule(rule)
         choices = example.meta["choices"]
-        return extract_choice(text, LETTERS[: len(choices)], rule, texts=choices)
+        return extract_choice(text, LETTERS[: len(choices)], rule, texts=None if choices == list(LETTERS) else choices)
 
     def score(self, answer: Any | None, example: Example) -> Score:
         """Return 1 for the right letter or choice, else 0; what is neither a letter nor a choice is a blank."""
@@ -172,13 +174,26 @@ def _choices(value: Any, where: str) -> list[str]:
     return [str(choice) for choice in value]
 
 
+def _bare_example(row: Mapping[str, Any], where: str) -> Example:
+    """Build an example from a row of outputs with its own gold and no question: the letter, or one of its `choices`."""
+    choices = _choices(row["choices"], where) if row.get("choices") is not None else list(LETTERS)
+    gold = _named_letter(row["gold"], choices, where, "gold")
+    identity = row_id(row, str(row.get("output")))
+    size = size_fields(str(row["size"]), where) if row.get("size") is not None else {}
+    return Example(id=identity, question="", gold=gold, meta={"choices": choices, "puzzle_key": identity, **size})
+
+
+def _named_letter(answer: Any, choices: Sequence[str], where: str, field: str) -> str:
+    letter = _letter(answer, choices)
+    if letter is None:
+        raise InputError(f"{where}, field {field}: '{answer}' is neither a choice nor a choice's letter")
+    return letter
+
+
 def _gold_letter(row: Mapping[str, Any], puzzle: str, question: str, choices: Sequence[str], where: str) -> str:
-    answer = row.get("answer")
-    if answer is not None and fold(answer) not in ("", "___"):
-        letter = _letter(answer, choices)
-        if letter is None:
-            raise InputError(f"{where}, field answer: '{answer}' is neither a choice nor a choice's letter")
-        return letter
+    for field in ("gold", "answer"):
+        if row.get(field) is not None and fold(row[field]) not in ("", "___"):
+            return _named_letter(row[field], choices, where, field)
     cell = _CELL.search(question)
     if cell is None:
         raise InputError(f"{where}, field answer: it is blank, and no cell is asked for in '{question.strip()}'")

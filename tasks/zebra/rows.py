@@ -39,11 +39,14 @@ class PuzzleRow:
 def read_puzzle_row(row: Mapping[str, Any], where: str) -> PuzzleRow:
     """Read a row in either layout: `puzzle`, `header` and `rows`, or `puzzle` and `solution` with the last two in it.
 
-    Where the solution is missing or blanked, the puzzle's text is read and solved.
+    Where the solution is missing or blanked, the puzzle's text is read and solved. A row of outputs may instead have
+    the solution as its `gold`, in any shape that `Grid` reads; it needs no `puzzle` then.
 
     Raises:
         InputError: when a field is missing or wrong, or the puzzle to be solved cannot be read or has not one solution.
     """
+    if row.get("gold") is not None:
+        return PuzzleRow(str(row.get("puzzle") or ""), _gold_grid(row["gold"], where), given=True)
     puzzle = str(field_of(row, "puzzle", where))
     grid = given_grid(row, where)
     if grid is not None:
@@ -53,6 +56,16 @@ def read_puzzle_row(row: Mapping[str, Any], where: str) -> PuzzleRow:
     except InputError as error:
         raise InputError(f"{where}: the row holds no solution, and its puzzle cannot be solved: {error}") from None
     return PuzzleRow(puzzle, Grid(header=header, rows=rows), given=False)
+
+
+def _gold_grid(gold: Any, where: str) -> Grid:
+    try:
+        grid = Grid.model_validate(gold)
+    except ValueError:
+        grid = None
+    if grid is None or not grid.rows or len(grid.header) < 2:
+        raise InputError(f'{where}, field gold: must be a grid, {{"header": ["House", ...], "rows": [[...], ...]}}')
+    return grid
 
 
 def given_grid(row: Mapping[str, Any], where: str) -> Grid | None:

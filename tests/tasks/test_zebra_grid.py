@@ -292,6 +292,24 @@ def test_empty_classes_are_not_applicable(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    "gold",
+    [{"header": HEADER, "rows": ROWS}, {f"House {row[0]}": {"Name": row[1], "Drink": row[2]} for row in ROWS}],
+)
+def test_a_row_of_outputs_may_have_its_own_gold_and_no_puzzle(gold: dict[str, Any]) -> None:
+    task = ZebraGrid()
+    example = task.example({"id": "o", "output": "", "gold": gold}, "here")
+    answer = task.extract(json.dumps({"solution": {"House 1": {"Name": "Arnold"}}}), example)
+    score = task.score(answer, example)
+    assert (example.meta["size"], score.parts["correct_cells"], score.parts["total_cells"]) == ("2*2", 1, 4)
+
+
+@pytest.mark.parametrize("gold", ["water", {}, {"header": ["House"], "rows": [["1"]]}])
+def test_a_gold_that_is_no_grid_is_refused(gold: Any) -> None:
+    with pytest.raises(InputError, match="here, field gold: must be a grid"):
+        ZebraGrid().example({"id": "o", "output": "", "gold": gold}, "here")
+
+
 # -- splits and demonstrations --------------------------------------------------------------------------------------
 
 

@@ -217,3 +217,14 @@ def test_the_real_questions_find_their_puzzles_and_the_solver_agrees(shared: Pat
     blanked = [without(row, "answer") for row in rows[::10]]
     solved = task_on(tmp_path, *blanked, puzzles=folder / "extra_grid_200.jsonl")
     assert [example.gold for example in solved.examples] == [example.gold for example in task.examples[::10]]
+
+
+def test_a_row_of_outputs_may_have_its_own_gold_and_no_question() -> None:
+    task = ZebraMCQ()
+    example = task.example({"id": "o", "output": "Answer: B", "gold": "b"}, "here")
+    assert task.score(task.extract("Answer: B", example), example).value == 1
+    assert task.score(task.extract("Answer: C", example), example).value == 0
+    with_choices = task.example({"output": "", "gold": "water", "choices": ["tea", "water"]}, "here")
+    assert task.score(task.extract("Answer: water", with_choices), with_choices).value == 1
+    with pytest.raises(InputError, match="here, field gold: 'milk' is neither a choice nor a choice's letter"):
+        task.example({"output": "", "gold": "milk"}, "here")
