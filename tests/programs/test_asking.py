@@ -200,7 +200,7 @@ def test_at_temperature_zero_the_second_attempt_is_warmer(scripted_lm):
         ("Never mind.", "unreadable reply (The reply holds no JSON object.): 'Never mind.'"),
         ({"reasoning": "r", "answer": None}, "The field answer is null."),
         ({"reasoning": "r"}, "Missing: answer."),
-        ("{" * 3000, "nested too deeply"),
+        ('{"a":' * 3000, "nested too deeply"),
     ],
 )
 def test_an_agent_abstains_after_two_bad_replies_and_the_debate_goes_on(reply, problem, scripted_lm, obliging, call):
