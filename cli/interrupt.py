@@ -45,14 +45,14 @@ def leave(code: int) -> NoReturn:
 
 
 @contextmanager
-def watched(grace: float = GRACE) -> Iterator[None]:
+def watched() -> Iterator[None]:
     """End the process with code 130 if it still runs some seconds after Ctrl-C, or at a second one."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     reader, writer = socket.socketpair()
     writer.setblocking(False)
-    threading.Thread(target=_watch, args=(reader, grace), name="townhall-interrupt", daemon=True).start()
+    threading.Thread(target=_watch, args=(reader,), name="townhall-interrupt", daemon=True).start()
     before = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
     try:
         yield
@@ -61,7 +61,7 @@ def watched(grace: float = GRACE) -> Iterator[None]:
         writer.close()
 
 
-def _watch(reader: socket.socket, grace: float) -> None:
+def _watch(reader: socket.socket) -> None:
     while byte := reader.recv(1):
         if byte[0] != signal.SIGINT:
             continue
@@ -69,7 +69,7 @@ def _watch(reader: socket.socket, grace: float) -> None:
             print(
                 "\ntownhall: ending; calls under way may come in (Ctrl-C again: at once)", file=sys.stderr, flush=True
             )
-            _silent(reader, grace - _PATIENCE)
+            _silent(reader, GRACE - _PATIENCE)
         print(f"\ntownhall: {message()}", file=sys.stderr, flush=True)
         leave(130)
 
