@@ -30,10 +30,10 @@ def kept(name: str, make: Callable[[], Any], valid: Callable[[Any], bool]) -> An
     Args:
         name: a relative path, without the ending.
         make: makes the data.
-        valid: whether data that was read can be used; TypeError, KeyError, ValueError and InputError mean "no".
+        valid: whether data that was read can be used; TypeError, LookupError, ValueError and InputError mean "no".
     """
     path = cache_folder() / f"{name}.json"
-    with contextlib.suppress(OSError, TypeError, KeyError, ValueError, InputError):
+    with contextlib.suppress(OSError, TypeError, LookupError, ValueError, InputError):
         data = json.loads(path.read_text(encoding="utf-8"))
         if valid(data):
             return data

@@ -1,11 +1,8 @@
-"""Files of puzzles: writing generated ones, and checking any."""
+"""Checking a file of puzzles."""
 
 from __future__ import annotations
 
-import json
-import os
-import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,59 +11,8 @@ from ...errors import InputError
 from ..base import field_of, row_id
 from ..sources import read_file
 from .clues import parse_puzzle
-from .generator import Size, generate_rows
 from .rows import given_grid
 from .solver import solutions, superfluous
-
-
-def write_puzzles(
-    path: str | Path,
-    sizes: str | Sequence[str | Size] = "all",
-    count: int = 200,
-    seed: int = 0,
-    progress: Callable[[int], None] | None = None,
-) -> int:
-    """Write generated puzzles to a JSONL file and return how many; equal arguments give equal bytes.
-
-    Args:
-        path: the file; it appears when it is complete, in place of any file of that name.
-        sizes: "all", or sizes such as "2x2,3x4".
-        count: how many puzzles, spread over the sizes.
-        seed: any whole number.
-        progress: called with the number of puzzles done, after each.
-
-    Raises:
-        InputError: for a wrong size or count, or a path that cannot be written.
-    """
-    rows = generate_rows(sizes, count, seed)
-    target = Path(path)
-    if target.is_dir():
-        raise InputError(f"{path}: is a folder; name a file")
-    try:
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from None
-    done = 0
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            for row in rows:
-                file.write(json.dumps(row, ensure_ascii=False) + "\n")
-                done += 1
-                if progress is not None:
-                    progress(done)
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, target)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from None
-    finally:
-        Path(temporary).unlink(missing_ok=True)
-    return done
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 @dataclass

@@ -13,7 +13,7 @@ from ...errors import InputError
 from ...signatures.answers import Grid, fold
 from ..base import field_of
 from .cache import kept
-from .clues import parse_puzzle
+from .clues import Puzzle, parse_puzzle
 from .generator import GENERATOR_VERSION, generate_row, parse_sizes
 from .solver import unique_rows
 
@@ -109,13 +109,14 @@ def solved(puzzle: str) -> tuple[list[str], list[list[str]]]:
         InputError: when the text cannot be read, or has no or several solutions.
     """
     parsed = parse_puzzle(puzzle)
-
-    def valid(rows: list[list[str]]) -> bool:
-        places = parsed.places(parsed.header, rows)
-        return all(clue.holds(places) for clue in parsed.clues) and parsed.rows(places) == rows
-
-    rows = kept(f"solved/{puzzle_key(puzzle)}", lambda: unique_rows(parsed), valid)
+    rows = kept(f"solved/{puzzle_key(puzzle)}", partial(unique_rows, parsed), partial(_solves, parsed))
     return parsed.header, rows
+
+
+def _solves(puzzle: Puzzle, rows: list[list[str]]) -> bool:
+    """Return whether rows from the cache are a solution, down to their spelling."""
+    places = puzzle.places(puzzle.header, rows)
+    return all(clue.holds(places) for clue in puzzle.clues) and puzzle.rows(places) == rows
 
 
 def generated_rows(sizes: Any, count: int, seed: int) -> Iterator[dict[str, Any]]:
@@ -136,7 +137,7 @@ def generated_rows(sizes: Any, count: int, seed: int) -> Iterator[dict[str, Any]
 
 def _complete(row: dict[str, Any]) -> bool:
     texts = all(isinstance(row[name], str) for name in ("id", "size", "puzzle"))
-    return texts and given_grid(row, "the cache") is not None
+    return texts and _solves(puzzle := parse_puzzle(row["puzzle"]), row["rows"]) and row["header"] == puzzle.header
 
 
 def puzzle_key(puzzle: str) -> str:

@@ -12,7 +12,8 @@ from townhall.signatures.answers import Grid
 from townhall.tasks.base import TASKS, Scored
 from townhall.tasks.zebra.clues import parse_puzzle
 from townhall.tasks.zebra.demonstrations import WORKED
-from townhall.tasks.zebra.files import verify_file, write_puzzles
+from townhall.tasks.zebra.files import verify_file
+from townhall.tasks.zebra.generator import generate_rows
 from townhall.tasks.zebra.rows import solved
 from townhall.tasks.zebra.solver import solutions, superfluous
 from townhall.tasks.zebra_grid import ZebraGrid
@@ -165,6 +166,8 @@ def test_generated_puzzles_are_kept_and_made_anew_where_damaged(
     files = sorted((tmp_path / "cache").rglob("*.json"))
     assert len(files) == 3
     files[1].write_text('{"id": "x"', encoding="utf-8")
+    tampered = json.loads(files[2].read_text(encoding="utf-8"))
+    files[2].write_text(json.dumps({**tampered, "rows": tampered["rows"][::-1]}), encoding="utf-8")
     made = []
 
     def count(*arguments: Any) -> Any:
@@ -175,7 +178,7 @@ def test_generated_puzzles_are_kept_and_made_anew_where_damaged(
 
     monkeypatch.setattr("townhall.tasks.zebra.rows.generate_row", count)
     assert [example.question for example in ZebraGrid(sizes="2x2", count=4).examples][:3] == first
-    assert made == [(2, 2, 1, 0), (2, 2, 3, 0)]
+    assert made == [(2, 2, 1, 0), (2, 2, 2, 0), (2, 2, 3, 0)]
 
 
 def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -347,18 +350,14 @@ def test_demonstrations_are_asked_as_examples_are(tmp_path: Path) -> None:
 # -- files ----------------------------------------------------------------------------------------------------------
 
 
-def test_written_files_are_identical_and_verify(tmp_path: Path) -> None:
+def test_a_file_of_generated_puzzles_verifies_and_is_the_same_data(tmp_path: Path) -> None:
     seen: list[int] = []
-    paths = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
-    for path in paths:
-        assert write_puzzles(path, "2x2,3x3", count=4, seed=7, progress=seen.append) == 4
-    assert paths[0].read_bytes() == paths[1].read_bytes()
-    assert seen == [1, 2, 3, 4] * 2
-    report = verify_file(paths[0])
+    path = write(tmp_path / "puzzles.jsonl", *generate_rows("2x2,3x3", count=4, seed=7))
+    report = verify_file(path, progress=seen.append)
     assert (report.puzzles, report.unique, report.compared, report.equal, report.minimal) == (4, 4, 4, 4, 4)
     assert report.ok
-    assert ZebraGrid(paths[0]).fingerprint == ZebraGrid(sizes="2x2,3x3", count=4, seed=7).fingerprint
-    assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["a.jsonl", "b.jsonl"]
+    assert seen == [1, 2, 3, 4]
+    assert ZebraGrid(path).fingerprint == ZebraGrid(sizes="2x2,3x3", count=4, seed=7).fingerprint
 
 
 def test_verification_says_what_is_wrong_with_which_puzzle(tmp_path: Path) -> None:
@@ -382,25 +381,6 @@ def test_verification_says_what_is_wrong_with_which_puzzle(tmp_path: Path) -> No
     ]
     assert report.problems[0].startswith(f"{path}, line 1 (own-1)")
     assert report.plain()["ok"] is False
-
-
-@pytest.mark.parametrize("target", ["", "no/such/folder/file.jsonl"])
-def test_a_path_that_cannot_be_written_is_refused_before_any_work(tmp_path: Path, target: str) -> None:
-    with pytest.raises(InputError) as caught:
-        write_puzzles(tmp_path / target, "6x6", count=10_000)
-    assert str(caught.value).startswith(str(tmp_path / target))
-
-
-def test_an_interrupted_write_leaves_the_old_file(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.jsonl", "old\n")
-
-    def stop(done: int) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        write_puzzles(path, "2x2", count=3, progress=stop)
-    assert path.read_text(encoding="utf-8") == "old\n"
-    assert [item.name for item in tmp_path.iterdir() if item.is_file()] == ["a.jsonl"]
 
 
 # -- real data ------------------------------------------------------------------------------------------------------
