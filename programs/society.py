@@ -41,7 +41,7 @@ class SocietyConfig(AnsweringConfig):
         prompt_style: "short" asks to take the others' opinions into account; "long" to treat them as advice and to
             check the own reasoning first, which makes agents more stubborn (the paper's two prompts).
         summarise: one call a round sums up all answers, and every agent reads that summary instead of the answers.
-        personas: the agents' personas, in turn when there are fewer than agents; none for agents without persona.
+        persona_list: the agents' personas, in turn when there are fewer than agents; none for agents without persona.
         show_names: whether agents read each other's names and expertise, or only "Another agent".
         topology: whose answers an agent reads: "all"; its two neighbours in a "ring"; in a "star" the first agent
             reads all and the others read only the first.
@@ -54,7 +54,7 @@ class SocietyConfig(AnsweringConfig):
     rounds: int = Field(default=2, ge=1, le=6)
     prompt_style: Literal["short", "long"] = "long"
     summarise: bool = False
-    personas: list[Persona] = Field(default_factory=list, json_schema_extra={"search": False})
+    persona_list: list[Persona] = Field(default_factory=list, json_schema_extra={"search": False})
     show_names: bool = False
     topology: Topology = "all"
     history: Literal["last", "all"] = "last"
@@ -100,7 +100,7 @@ class Society(Strategy):
 
     def _with_persona(self, signature: type[dspy.Signature]) -> type[dspy.Signature]:
         """Return the signature with a persona to read; one without, where the agents have none."""
-        if not self.config.personas:
+        if not self.config.persona_list:
             return signature
         return signature.append("persona", dspy.InputField(desc="who you are"), type_=str)
 
@@ -121,7 +121,7 @@ class Society(Strategy):
         config = self.config
         personas = self._personas()
         names = [persona.name for persona in personas]
-        who = [{"persona": introduce(persona, persona.name)} if config.personas else {} for persona in personas]
+        who = [{"persona": introduce(persona, persona.name)} if config.persona_list else {} for persona in personas]
         replies = yield [
             self.ask("solve", {"question": question, **who[agent]}, round=1, agent=agent, name=names[agent])
             for agent in range(config.agents)
@@ -154,13 +154,13 @@ class Society(Strategy):
             answers = answers_of(replies, answers)
             rounds.append(statements_of(replies, rounds[-1]))
         answer, decision = decide(config.decision, answers)
-        return self.conclude(question, turns, answer, decision, personas if config.personas else ())
+        return self.conclude(question, turns, answer, decision, personas if config.persona_list else ())
 
     def _personas(self) -> list[Persona]:
         config = self.config
-        if not config.personas:
+        if not config.persona_list:
             return [Persona(name=f"Agent {agent + 1}") for agent in range(config.agents)]
-        return distinct([config.personas[agent % len(config.personas)] for agent in range(config.agents)])
+        return distinct([config.persona_list[agent % len(config.persona_list)] for agent in range(config.agents)])
 
     def _sum_up(
         self, question: str, number: int, said: Sequence[str], personas: Sequence[Persona], turns: list[Turn]
@@ -220,7 +220,7 @@ class Society(Strategy):
             right = state(item.reasoning if self.config.cot else None, item.answer)
             wrong = state(item.mistaken_reasoning if self.config.cot else None, item.mistaken_answer)
             who: dict[str, Any] = {}
-            if self.config.personas:
+            if self.config.persona_list:
                 who = {"persona": introduce(item.personas[0], item.personas[0].name)}
                 first.persona = who["persona"]
             self.revise.demos.append(

@@ -7,6 +7,7 @@ import pytest
 from townhall.errors import InputError
 from townhall.programs.debate_only import DebateOnly, confidences_of, different
 from townhall.programs.judging import side_order
+from townhall.programs.single import Single
 
 QUESTION = "Is it polite?"
 
@@ -281,6 +282,14 @@ def test_first_decisions_are_shared_between_pairs_whichever_place_a_model_has(sc
     for first, second in ("ab", "ac", "bc", "ba"):
         DebateOnly(lms=[models[first][0], models[second][0]], rounds=1, adjudication="first")(question=QUESTION)
     assert {name: len(engine.requests) for name, (_, engine) in models.items()} == {"a": 1, "b": 1, "c": 1}
+
+
+def test_a_single_models_answer_is_its_first_decision_in_a_debate(scripted_lm, obliging, cache):
+    models = {name: scripted_lm(obliging(answer=name), model=name, cache=True) for name in "ab"}
+    for name in "ab":
+        Single(lms=[models[name][0]])(question=QUESTION)
+    DebateOnly(lms=[models["b"][0], models["a"][0]], rounds=1, adjudication="first")(question=QUESTION)
+    assert {name: len(engine.requests) for name, (_, engine) in models.items()} == {"a": 1, "b": 1}
 
 
 def test_two_agents_of_one_model_are_two_samples(scripted_lm, obliging, cache):

@@ -109,7 +109,7 @@ def test_without_chain_of_thought_only_answers_are_exchanged(hold, numbered):
 
 def test_named_peers_are_called_by_name_and_expertise(hold, numbered):
     personas = [Persona(name="Cook", expertise="food"), Persona(name="Host")]
-    _, prompts = hold(Society(agents=2, rounds=2, cot=False, personas=personas, show_names=True), numbered())
+    _, prompts = hold(Society(agents=2, rounds=2, cot=False, persona_list=personas, show_names=True), numbered())
     assert {prompt["other_answers"].split(":")[0] for prompt in prompts if "other_answers" in prompt} == {
         "Cook (food)",
         "Host",
@@ -227,7 +227,7 @@ def test_settings_that_make_no_sense_are_errors(settings, message):
 
 
 def test_demonstrations_show_a_mistaken_and_a_right_peer(worked):
-    program = Society(shots=1, personas=[Persona(name="Any")]).demonstrate([worked])
+    program = Society(shots=1, persona_list=[Persona(name="Any")]).demonstrate([worked])
     [demo] = program.revise.demos
     assert demo.other_answers == (
         "Another agent: 2 + 2 = 4, and 4 * 3 = 12.\nAnswer: 12\n\nAnother agent: 2 * 3 = 6, and 2 + 6 = 8.\nAnswer: 8"

@@ -255,7 +255,7 @@ def test_personas_are_shown_to_their_agents(scripted_lm, quarrelling, shown):
     lm, engine = scripted_lm(quarrelling)
     personas = [Persona(name="Cook", expertise="food"), Persona(name="Host", stance="polite")]
     with dspy.context(lm=lm):
-        result = build("society", {"agents": 3, "rounds": 1, "personas": personas})(question="Is it so?")
+        result = build("society", {"agents": 3, "rounds": 1, "persona_list": personas})(question="Is it so?")
     assert sorted(shown(messages)["persona"] for messages, _ in engine.requests) == [
         "You are Cook 2. Expertise: food.",
         "You are Cook. Expertise: food.",
