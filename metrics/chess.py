@@ -287,8 +287,10 @@ def read_move(text: str, fen: str) -> str | None:
     The text is one move: SAN or UCI, with or without a move number, capture and check marks, "!" and "?"; castling with
     O, o or 0; a promotion may lack its "=". A small letter for a piece ("nf3") is read where no pawn move fits.
     """
-    chess = chess_library()
-    board = chess.Board(fen)
+    return _read_move(text, chess_library().Board(fen))
+
+
+def _read_move(text: str, board: Any) -> str | None:
     cleaned = text.strip().strip("*`'\"()[]. ").rstrip("!?. ")
     number, dot, rest = cleaned.partition(".")
     if dot and number.strip().isdigit():
@@ -373,7 +375,7 @@ def replay(moves: str, where: str, fen: str | None = None) -> Any:
     for token in moves.replace(".", ". ").split():
         if token.rstrip(".").isdigit() or token in ("1-0", "0-1", "1/2-1/2", "*") or not token.strip("."):
             continue
-        move = read_move(token, board.fen())
+        move = _read_move(token, board)
         if move is None:
             number = f"{board.fullmove_number}{'.' if board.turn else '...'}"
             raise InputError(f"{where}: the move {number} {token} is not legal in its position")

@@ -99,7 +99,9 @@ def lm_judge(lm: Any) -> Judge:
     predictor = dspy.Predict(JudgeFact)
 
     def judge(fact: str, biography: str) -> str:
-        with dspy.context(lm=lm, trace=[]):
+        # Without an adapter of the caller's choice: JSON, which servers can hold small models to.
+        adapter = dspy.settings.adapter or dspy.JSONAdapter()
+        with dspy.context(lm=lm, trace=[], adapter=adapter):
             try:
                 return str(predictor(biography=biography, fact=fact).verdict)
             except AdapterParseError:

@@ -54,11 +54,9 @@ class Biography(Task):
     def rows(self) -> Iterable[tuple[Mapping[str, Any], str]]:
         """Yield one row a person."""
         if self.data is None:
-            return _people(SHIPPED / "computer_scientists.json", shipped=True)
-        path = Path(self.data)
-        if path.suffix.casefold() == ".json" and path.is_file() and _holds_object(path):
-            return _people(path)
-        return super().rows()
+            return _people(_read_people(SHIPPED / "computer_scientists.json") or {}, "computer_scientists.json")
+        people = _read_people(Path(self.data))
+        return super().rows() if people is None else _people(people, str(self.data))
 
     def example(self, row: Mapping[str, Any], where: str) -> Example:
         """Build an example from `name` and `facts`."""
@@ -145,23 +143,20 @@ def render(name: str) -> str:
     )
 
 
-def _holds_object(path: Path) -> bool:
-    try:
-        with path.open(encoding="utf-8-sig") as lines:
-            return lines.read(1 << 16).lstrip().startswith("{")
-    except (OSError, UnicodeDecodeError):
-        return False  # the reader of files says what is wrong
-
-
-def _people(path: Path, *, shipped: bool = False) -> Iterator[tuple[dict[str, Any], str]]:
+def _read_people(path: Path) -> dict[str, Any] | None:
+    """Return a JSON file's object of name -> facts; None for any other file, which the reader of rows deals with."""
+    if path.suffix.casefold() != ".json":
+        return None
     try:
         people = json.loads(path.read_text(encoding="utf-8-sig"))
-    except ValueError as error:
-        raise InputError(f"{path}: not JSON ({error})") from None
-    if {"name", "facts"} <= people.keys():
-        people = {str(people["name"]): people["facts"]}
+    except (OSError, ValueError):
+        return None
+    return people if isinstance(people, dict) and not {"name", "facts"} <= people.keys() else None
+
+
+def _people(people: Mapping[str, Any], file: str) -> Iterator[tuple[dict[str, Any], str]]:
     for name, facts in people.items():
-        yield {"name": name, "facts": facts}, f"{path.name if shipped else path}, person '{name}'"
+        yield {"name": name, "facts": facts}, f"{file}, person '{name}'"
 
 
 def _facts(value: Any, where: str) -> list[str]:

@@ -98,9 +98,9 @@ class ChessMove(Task):
         return Example(id=row_id(row, question), question=question, gold=_played(row, fen, where), meta=meta)
 
     def extract(self, text: str, example: Example, rule: str = "flexible") -> str | None:
-        """Read the move that a text answers with; legal moves of the position are preferred."""
+        """Read the move that a text answers with: the likeliest legal one, else the likeliest of all."""
         self._check_rule(rule)
-        return extract_move(text, legal_moves(example.meta["fen"]))
+        return extract_move(text, legal_moves(example.meta["fen"])) or extract_move(text)
 
     def check_scoring(self) -> None:
         """Check that the `chess` package and Stockfish are installed."""
@@ -184,9 +184,9 @@ def render(moves: str, fen: str, *, show_position: bool) -> str:
 
 
 def legal_moves(fen: str) -> list[str]:
-    """Return all legal moves of a position, in SAN."""
+    """Return all legal moves of a position, each in SAN and in UCI notation."""
     board = chess_library().Board(fen)
-    return [board.san(move) for move in board.legal_moves]
+    return [text for move in board.legal_moves for text in (board.san(move), move.uci())]
 
 
 def read_pgn(path: Path, full_moves: int) -> Iterator[tuple[dict[str, Any], str]]:

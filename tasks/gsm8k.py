@@ -42,9 +42,10 @@ class GSM8K(NumberTask):
         question = str(row.get("question") or "") if is_output else str(field_of(row, "question", where)).strip()
         if not question and not is_output:
             raise InputError(f"{where}: the field 'question' is empty")
-        return Example(
-            id=row_id(row, question or str(gold)), question=question, gold=gold, meta={"solution": _plain(solution)}
-        )
+        meta = {"solution": _plain(solution)}
+        if row.get("model"):
+            meta["model"] = str(row["model"])  # of a model's output
+        return Example(id=row_id(row, question or str(gold)), question=question, gold=gold, meta=meta)
 
     def why(self, example: Example) -> str:
         """Return the data set's own solution."""

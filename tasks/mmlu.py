@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Literal
 
 from ..errors import InputError
-from ..metrics.extraction import extract_choice
+from ..metrics.extraction import CHOICE_RULES, extract_choice
 from ..metrics.score import Score
 from ..signatures.answers import fold
 from ..signatures.demonstrations import Demonstration
@@ -38,6 +38,7 @@ class MMLU(Task):
         "subject": "only these subjects, separated by commas",
         "category": f"only these categories, separated by commas: {', '.join(CATEGORIES)}",
     }
+    extract_rules: ClassVar[tuple[str, ...]] = CHOICE_RULES
     group_fields: ClassVar[tuple[str, ...]] = ("subject", "category")
 
     def __init__(self, data: Any = None, **options: Any) -> None:

@@ -23,7 +23,13 @@ from .tables import SHIPPED, group_table
 LABELS = ("yes", "no", "neither")
 CONTEXTS = ("none", "country", "value", "rot")
 #: The data's word for "neither".
-ALIASES: Mapping[str, str] = {"neutral": "neither"}
+DATA_LABELS: Mapping[str, str] = {"neutral": "neither"}
+#: Other words that models use for the labels.
+ALIASES: Mapping[str, tuple[str, ...]] = {
+    "yes": ("acceptable", "socially acceptable"),
+    "no": ("unacceptable", "not acceptable", "socially unacceptable", "not socially acceptable"),
+    "neither": ("neutral",),
+}
 #: Names of fields here, and on the hub.
 _RULE = ("rule_of_thumb", "Rule-of-Thumb")
 _VALUE = ("value", "Value")
@@ -85,7 +91,7 @@ class NormAd(Task):
         country = str(field_of(row, "country", where, "Country")).strip()
         story = str(field_of(row, "story", where, "Story")).strip()
         written = fold(field_of(row, "gold_label", where, "Gold Label", "gold"))
-        label = ALIASES.get(written, written)
+        label = DATA_LABELS.get(written, written)
         if label not in LABELS:
             raise InputError(f"{where}, field gold_label: '{written}' is none of yes, no, neutral (or neither)")
         rule, value = _text(row, *_RULE), _text(row, *_VALUE)
@@ -114,7 +120,7 @@ class NormAd(Task):
     def score(self, answer: Any | None, example: Example) -> Score:
         """Return 1 for the right label ("neutral" is "neither"), else 0; what is none of them is a blank."""
         word = fold(answer).strip(".!\"'*") if answer is not None else ""
-        label = ALIASES.get(word, word)
+        label = DATA_LABELS.get(word, word)
         shown = f" The rule there: {example.meta['rule']}" if example.meta.get("rule") else ""
         right = f"The right answer is {example.gold}, for {_country(example.meta['country'])}.{shown}"
         if label not in LABELS:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from ..errors import InputError
-from ..metrics.extraction import extract_number
+from ..metrics.extraction import NUMBER_RULES, extract_number
 from ..metrics.score import Score
 from ..signatures.answers import display
 from ..signatures.numbers import parse_number
@@ -17,12 +17,12 @@ from .base import Example, Task
 class NumberTask(Task):
     """Base of tasks whose answer is one number, right when it has the value of the gold number exactly."""
 
-    extract_rules: ClassVar[tuple[str, ...]] = ("flexible", "zeroeval", "boxed", "last-number")
+    extract_rules: ClassVar[tuple[str, ...]] = NUMBER_RULES
 
     def extract(self, text: str, example: Example, rule: str = "flexible") -> Fraction | None:
-        """Read the number that a text answers with."""
+        """Read the number that a text answers with; the rule `zeroeval` also looks at `meta["model"]`."""
         self._check_rule(rule)
-        return extract_number(text, rule)
+        return extract_number(text, rule, model=example.meta.get("model"))
 
     def score(self, answer: Any | None, example: Example) -> Score:
         """Return 1 for the gold value, however it is written (18, 18.0, "$18.00"), else 0.

@@ -72,6 +72,8 @@ def known_name(value: object, known: Sequence[str], what: str) -> str:
     Raises:
         InputError: when there is none; the text gives the nearest one and lists all.
     """
+    if value in known:
+        return str(value)
     by_key = {name_key(name): name for name in known}
     found = by_key.get(name_key(value))
     if found is None:
