@@ -72,7 +72,7 @@ class Budget:
         return None
 
 
-class Halted(TownhallError):  # noqa: N818  not an error: the run is being ended from outside
+class Halted(TownhallError):
     """Raised instead of a call in a run that has been told to end; its example stays unfinished."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
@@ -37,20 +38,26 @@ def _role(predictor: dspy.Predict) -> dict[str, Any]:
     return {
         "instructions": signature.instructions,
         "fields": [
-            [name, info.json_schema_extra.get("__dspy_field_type"), info.json_schema_extra.get("desc"), _type(info)]
+            [
+                name,
+                info.json_schema_extra.get("__dspy_field_type"),
+                info.json_schema_extra.get("desc"),
+                _type(info.annotation),
+            ]
             for name, info in signature.fields.items()
         ],
         "demos": [_demo(demo) for demo in predictor.demos],
-        "config": {name: value for name, value in predictor.config.items()},
+        "config": dict(predictor.config),
     }
 
 
-def _type(info: Any) -> Any:
+@functools.cache
+def _type(annotation: Any) -> Any:
     try:
         # The schema is part of the prompt: a changed description of a field is another program.
-        return TypeAdapter(info.annotation).json_schema()
+        return TypeAdapter(annotation).json_schema()
     except (PydanticSchemaGenerationError, PydanticUserError):
-        return str(info.annotation)
+        return str(annotation)
 
 
 def _demo(demo: Any) -> Mapping[str, Any]:

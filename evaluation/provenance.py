@@ -7,7 +7,7 @@ import importlib.metadata
 import json
 import platform
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -117,15 +117,18 @@ def describe(lm: dspy.LM) -> dict[str, Any]:
 
 def versions() -> dict[str, str]:
     """Return the versions that shape a run's result."""
-    return {"townhall": __version__, "python": platform.python_version(), **dict(_installed())}
+    return {"townhall": __version__, "python": platform.python_version(), **_installed()}
 
 
-def _installed() -> Iterator[tuple[str, str]]:
+@functools.cache
+def _installed() -> dict[str, str]:
+    found = {}
     for package in _PACKAGES:
         try:
-            yield package, importlib.metadata.version(package)
+            found[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             continue
+    return found
 
 
 @functools.cache

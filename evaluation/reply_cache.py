@@ -28,6 +28,7 @@ from ..models.folders import cache_dir
 
 logger = logging.getLogger(__name__)
 
+FILE = "replies.sqlite"
 #: Kept out of the key: a reply does not depend on who pays.
 _SECRET_ARGUMENTS = ["api_key"]
 #: Marks a stored response of DSPy's LiteLLM path, which is an object there and JSON here.
@@ -53,9 +54,7 @@ class ReplyCache(Cache):
         self._objects: dict[str, Any] = {}
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._connection = sqlite3.connect(
-                folder / "replies.sqlite", timeout=60, isolation_level=None, check_same_thread=False
-            )
+            self._connection = sqlite3.connect(folder / FILE, timeout=60, isolation_level=None, check_same_thread=False)
             # A write-ahead log survives the process being killed; a power cut may cost the last replies, not the file.
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA synchronous = NORMAL")
@@ -147,6 +146,8 @@ def _from_legacy(value: Any) -> dict[str, Any]:
 
 #: One entry for each block under way, the innermost last.
 _active: list[ReplyCache] = []
+#: The one used last stays open: closing and opening a file takes longer than many a debate from the cache.
+_kept: ReplyCache | None = None
 _lock = threading.Lock()
 _before: Any = None
 
@@ -174,9 +175,10 @@ def replies(folder: Path | None = None, *, serve: bool = True) -> Iterator[Reply
 
 
 def _enter(folder: Path) -> ReplyCache:
-    global _before
+    global _before, _kept
     with _lock:
-        cache = next((cache for cache in _active if cache.folder == folder), None) or ReplyCache(folder)
+        known = [*_active, _kept] if _kept is not None and (_kept.folder / FILE).exists() else _active
+        cache = next((cache for cache in known if cache.folder == folder), None) or ReplyCache(folder)
         if not _active:
             _before = vars(dspy).get("cache")
         _active.append(cache)
@@ -185,6 +187,7 @@ def _enter(folder: Path) -> ReplyCache:
 
 
 def _leave(cache: ReplyCache) -> None:
+    global _kept
     with _lock:
         _active.remove(cache)
         if _active:
@@ -193,5 +196,7 @@ def _leave(cache: ReplyCache) -> None:
             dspy.cache = _before
         else:
             vars(dspy).pop("cache", None)  # DSPy builds its own when it is asked for
-        if cache not in _active:
-            cache.close()
+        if cache not in _active and cache is not _kept:
+            if _kept is not None and _kept not in _active:
+                _kept.close()
+            _kept = cache

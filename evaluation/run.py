@@ -36,7 +36,7 @@ __all__ = ["Budget", "Run", "evaluate", "load_run"]
 
 #: Where runs are kept unless a folder is named.
 RUNS = Path("runs")
-#: Entries of DSPy's call histories: the meters need each call's own, and threads that share a history must not empty it.
+#: Entries kept in DSPy's call histories: a meter needs its call's own, and threads that share one must not empty it.
 _HISTORY = 256
 #: Seconds between two updates of the progress display.
 _TICK = 0.2

@@ -99,10 +99,10 @@ class RunFolder:
             self._guard.acquire()
         except FileExistsError:
             raise InputError(f"{path}: is a file; --out must name a folder") from None
-        except OSError as error:
-            raise InputError(f"{path}: the run folder cannot be written ({error.strerror or error})") from None
         except Timeout:
             raise RunError(f"{path}: another process is writing this run; wait for it or use another --out") from None
+        except OSError as error:
+            raise InputError(f"{path}: the run folder cannot be written ({error.strerror or error})") from None
 
     def open(self, info: RunInfo, *, fresh: bool = False) -> RunInfo | None:
         """Check that a run may be kept here, and make what is there ready to be continued.
@@ -128,8 +128,8 @@ class RunFolder:
         if different := info.differences(known):
             more = f" (and {len(different) - 3} more)" if len(different) > 3 else ""
             raise InputError(
-                f"{self.path} holds a run with other settings: {'; '.join(different[:3])}{more}. Name another --out, or "
-                "start over there with --fresh"
+                f"{self.path} holds a run with other settings: {'; '.join(different[:3])}{more}. Name another --out, "
+                "or start over there with --fresh"
             )
         for name in (RECORDS, USAGE):
             _drop_torn_line(self.path / name)
@@ -153,11 +153,11 @@ class RunFolder:
 
     def write_info(self, info: RunInfo) -> None:
         """Write `run.json`."""
-        _write(self.path / RUN, info)
+        _write(self.path / RUN, info, sync=True)
 
     def write_summary(self, summary: Summary) -> None:
         """Write `summary.json`."""
-        _write(self.path / SUMMARY, summary)
+        _write(self.path / SUMMARY, summary, sync=False)  # it can be made again from the records
 
     def forget_summary(self) -> None:
         """Remove `summary.json`, which new records would make wrong."""
@@ -326,7 +326,7 @@ def _read(file: Path, kind: type[Model]) -> Model:
         raise InputError(f"{file}: cannot be read ({error.strerror or error})") from None
 
 
-def _write(file: Path, content: BaseModel) -> None:
+def _write(file: Path, content: BaseModel, *, sync: bool) -> None:
     """Replace a file in one step, so that no reader and no kill ever meets half of it."""
     text = json.dumps(content.model_dump(mode="json"), ensure_ascii=False, indent=1) + "\n"
     part = file.with_name(f"{file.name}.part")
@@ -334,7 +334,8 @@ def _write(file: Path, content: BaseModel) -> None:
         with part.open("w", encoding="utf-8") as handle:
             handle.write(text)
             handle.flush()
-            os.fsync(handle.fileno())
+            if sync:
+                os.fsync(handle.fileno())
         part.replace(file)
     except OSError as error:
         raise RunError(f"{file}: cannot be written ({error.strerror or error})") from None

@@ -192,10 +192,8 @@ def score_outputs(
     """
     rule = rule or task.extract_rules[0]
     if rule not in task.extract_rules:
-        known = ", ".join(task.extract_rules)
-        raise InputError(
-            f"task '{task.name}' has no extraction rule '{rule}'.{nearest(rule, list(task.extract_rules))} Known: {known}"
-        )
+        hint, known = nearest(rule, list(task.extract_rules)), ", ".join(task.extract_rules)
+        raise InputError(f"task '{task.name}' has no extraction rule '{rule}'.{hint} Known: {known}")
     task.check_scoring()
     golds = _Golds(task)
     rows: list[Row] = []
