@@ -54,7 +54,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 def measure(options: argparse.Namespace, url: str, folder: Path) -> int:
     lm = model("simulated-server", api_base=url, temperature=0.7)
-    source = task_by_name("gsm8k", write_questions(folder / "questions.jsonl", 2 * options.debates + options.repeat + 8))
+    source = task_by_name(
+        "gsm8k", write_questions(folder / "questions.jsonl", 2 * options.debates + options.repeat + 8)
+    )
     hall = program(source, "town-hall", personas=options.personas, rounds=options.rounds, vote_when_unanimous=True)
     examples = source.examples
     # Connections are opened and modules imported before anything is measured.
@@ -66,7 +68,9 @@ def measure(options: argparse.Namespace, url: str, folder: Path) -> int:
         for turn in range(options.repeat)
     )
     ratio = best / (steps * options.latency)
-    print(f"[simulated] one debate, {options.personas} personas x {options.rounds} rounds, {options.latency * 1000:.0f} ms a call")
+    print(
+        f"[simulated] one debate, {options.personas} personas x {options.rounds} rounds, {options.latency * 1000:.0f} ms a call"
+    )
     print(f"  {best:.3f} s, {ratio:.3f} critical paths of {steps} steps (at most {MOST_CRITICAL_PATHS})")
 
     first = 2 + options.repeat
@@ -75,7 +79,9 @@ def measure(options: argparse.Namespace, url: str, folder: Path) -> int:
     ideal = calls * options.latency / options.concurrency
     throughput = ideal / seconds
     print(f"[simulated] {len(chosen)} debates at concurrency {options.concurrency}: {calls} calls")
-    print(f"  {seconds:.2f} s, ideal {ideal:.2f} s: {throughput:.3f} of the ideal throughput (at least {LEAST_THROUGHPUT})")
+    print(
+        f"  {seconds:.2f} s, ideal {ideal:.2f} s: {throughput:.3f} of the ideal throughput (at least {LEAST_THROUGHPUT})"
+    )
     print(f"  {1000 * cpu / calls:.2f} ms of CPU a model call")
     bare = bare_predict(lm, examples[:200])
     print(f"  {1000 * bare:.2f} ms of CPU a call of a bare dspy.Predict with the same signature and adapter")
@@ -86,7 +92,9 @@ def measure(options: argparse.Namespace, url: str, folder: Path) -> int:
 
 
 def write_questions(file: Path, count: int) -> Path:
-    rows = (f'{{"id": "{n}", "question": "What is {n} + {n + 1}?", "answer": "#### {2 * n + 1}"}}' for n in range(count))
+    rows = (
+        f'{{"id": "{n}", "question": "What is {n} + {n + 1}?", "answer": "#### {2 * n + 1}"}}' for n in range(count)
+    )
     file.write_text("\n".join(rows) + "\n", encoding="utf-8")
     return file
 

@@ -190,9 +190,7 @@ def test_a_field_to_group_by_that_does_not_exist_is_found_before_anything_is_spe
 def test_a_budget_of_calls_is_never_exceeded_and_a_larger_one_goes_on(sums, adder, tmp_path):
     task = sums(8)
     lm, engine = adder()
-    run = evaluate(
-        single(task), task, split="all", lm=lm, out=tmp_path / "run", budget=Budget(calls=5), concurrency=4
-    )
+    run = evaluate(single(task), task, split="all", lm=lm, out=tmp_path / "run", budget=Budget(calls=5), concurrency=4)
     assert run.summary.status == "stopped"
     assert "5 calls" in run.summary.reason
     assert len(engine.requests) == run.usage.calls == 5
@@ -242,7 +240,9 @@ def test_replies_from_the_cache_are_free_of_the_budget(sums, adder, tmp_path):
 def test_a_budget_of_tokens_starts_no_call_once_it_is_used_up(sums, adder, tmp_path):
     task = sums(8)
     lm, engine = adder()  # 110 tokens a call
-    run = evaluate(single(task), task, split="all", lm=lm, out=tmp_path / "run", budget=Budget(tokens=300), concurrency=1)
+    run = evaluate(
+        single(task), task, split="all", lm=lm, out=tmp_path / "run", budget=Budget(tokens=300), concurrency=1
+    )
     assert run.summary.status == "stopped"
     assert len(engine.requests) == 3
     assert run.usage.tokens == 330
