@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 import dspy
-
 from townhall.evaluation.assembly import program
 from townhall.evaluation.run import evaluate
 from townhall.models.resolve import lm as model
@@ -68,9 +67,8 @@ def measure(options: argparse.Namespace, url: str, folder: Path) -> int:
         for turn in range(options.repeat)
     )
     ratio = best / (steps * options.latency)
-    print(
-        f"[simulated] one debate, {options.personas} personas x {options.rounds} rounds, {options.latency * 1000:.0f} ms a call"
-    )
+    milliseconds = round(1000 * options.latency)
+    print(f"[simulated] one debate, {options.personas} personas x {options.rounds} rounds, {milliseconds} ms a call")
     print(f"  {best:.3f} s, {ratio:.3f} critical paths of {steps} steps (at most {MOST_CRITICAL_PATHS})")
 
     first = 2 + options.repeat
@@ -79,9 +77,7 @@ def measure(options: argparse.Namespace, url: str, folder: Path) -> int:
     ideal = calls * options.latency / options.concurrency
     throughput = ideal / seconds
     print(f"[simulated] {len(chosen)} debates at concurrency {options.concurrency}: {calls} calls")
-    print(
-        f"  {seconds:.2f} s, ideal {ideal:.2f} s: {throughput:.3f} of the ideal throughput (at least {LEAST_THROUGHPUT})"
-    )
+    print(f"  {seconds:.2f} s, ideal {ideal:.2f} s: {throughput:.3f} of the ideal (at least {LEAST_THROUGHPUT})")
     print(f"  {1000 * cpu / calls:.2f} ms of CPU a model call")
     bare = bare_predict(lm, examples[:200])
     print(f"  {1000 * bare:.2f} ms of CPU a call of a bare dspy.Predict with the same signature and adapter")

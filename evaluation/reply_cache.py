@@ -178,7 +178,8 @@ def _enter(folder: Path) -> ReplyCache:
     global _before, _kept
     with _lock:
         known = [*_active, _kept] if _kept is not None and (_kept.folder / FILE).exists() else _active
-        cache = next((cache for cache in known if cache.folder == folder), None) or ReplyCache(folder)
+        same = [cache for cache in known if cache.folder == folder]
+        cache = same[0] if same else ReplyCache(folder)
         if not _active:
             _before = vars(dspy).get("cache")
         _active.append(cache)

@@ -195,6 +195,8 @@ def score_outputs(
         hint, known = nearest(rule, list(task.extract_rules)), ", ".join(task.extract_rules)
         raise InputError(f"task '{task.name}' has no extraction rule '{rule}'.{hint} Known: {known}")
     task.check_scoring()
+    if records is not None and Path(records).exists() and Path(records).samefile(outputs):
+        raise InputError(f"{records}: would overwrite the outputs; name another file for the records")
     golds = _Golds(task)
     rows: list[Row] = []
     with _Writer(records) as writer:

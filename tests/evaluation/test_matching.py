@@ -5,6 +5,7 @@ from townhall.errors import InputError
 from townhall.evaluation.assembly import program
 from townhall.evaluation.matching import Match, evaluate_matched, match_cost
 from townhall.evaluation.run import evaluate
+from townhall.tasks.access import task as task_by_name
 
 
 @pytest.fixture
@@ -93,11 +94,9 @@ def test_only_a_strategy_that_draws_samples_can_be_matched(debate_run, adder, tm
     lm, engine = adder()
     with pytest.raises(InputError, match="strategy 'town-hall' draws no samples"):
         evaluate_matched(program(task, "town-hall"), task, run, lm=lm, out=tmp_path / "x")
+    other = task_by_name("arithmetic")
     with pytest.raises(InputError, match="a run of task 'sums', not 'arithmetic'"):
-        other = program("arithmetic", "majority")
-        from townhall.tasks.access import task as task_by_name
-
-        evaluate_matched(other, task_by_name("arithmetic"), run, lm=lm, out=tmp_path / "x")
+        evaluate_matched(program(other, "majority"), other, run, lm=lm, out=tmp_path / "x")
     assert not engine.requests
 
 

@@ -150,7 +150,7 @@ def test_zeros_left_by_a_power_cut_are_dropped(sums, adder, tmp_path):
 
 
 def test_a_damaged_line_in_the_middle_is_named(sums, adder, tmp_path):
-    task, lm, _, hall, _ = small_run(sums, adder, tmp_path)
+    small_run(sums, adder, tmp_path)
     path = tmp_path / "run" / "records.jsonl"
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join([lines[0], '{"index": "one"}\n', *lines[2:]]))
@@ -178,7 +178,7 @@ def test_a_run_of_a_later_version_is_refused(sums, adder, tmp_path):
 
 
 def test_a_run_that_was_killed_has_a_summary_of_what_there_is(sums, adder, tmp_path):
-    *_, run = small_run(sums, adder, tmp_path, budget=Budget(calls=3))
+    small_run(sums, adder, tmp_path, budget=Budget(calls=3))
     (tmp_path / "run" / "summary.json").unlink()
     found = load_run(tmp_path / "run")
     assert found.summary.status == "interrupted"

@@ -179,7 +179,7 @@ def test_scoring_that_cannot_work_is_found_before_anything_is_spent(sums, sums_t
 def test_a_field_to_group_by_that_does_not_exist_is_found_before_anything_is_spent(sums, adder, tmp_path):
     task = sums(3)
     lm, engine = adder()
-    with pytest.raises(InputError, match="no field 'sise' to group by. Did you mean 'size'"):
+    with pytest.raises(InputError, match=r"no field 'sise' to group by. Did you mean 'size'"):
         evaluate(single(task), task, split="all", lm=lm, out=tmp_path / "run", by="sise")
     assert not engine.requests
 
@@ -428,7 +428,7 @@ def test_a_server_that_turns_out_to_be_simulated_marks_the_run(sums, tmp_path):
         assert again.summary.status == "complete"
 
 
-# -- the rest ------------------------------------------------------------------------------------------------------------
+# -- the rest -------------------------------------------------------------------------------------------------------
 
 
 def test_no_more_calls_are_in_flight_than_allowed_and_as_many_are(sums, scripted_lm, tmp_path):
@@ -629,7 +629,7 @@ def test_a_strategy_is_assembled_from_names(adder):
     assert isinstance(hall, Strategy)
     assert (hall.config.personas, hall.config.rounds) == (3, 2)
     assert hall.argue.demos
-    with pytest.raises(InputError, match="unknown strategy 'townhall'. Did you mean 'town-hall'"):
+    with pytest.raises(InputError, match=r"unknown strategy 'townhall'. Did you mean 'town-hall'"):
         program("arithmetic", "townhall")
     with pytest.raises(InputError, match="unknown task 'arithmetics'"):
         program("arithmetics", "town-hall")

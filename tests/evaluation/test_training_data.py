@@ -115,7 +115,7 @@ def test_a_single_agent_agrees_with_nobody(sums, adder, tmp_path):
 
 def test_unknown_names_are_refused(debate):
     run, _ = debate
-    with pytest.raises(InputError, match="unknown format 'csv'. Known: openai-chat, dspy, hf"):
+    with pytest.raises(InputError, match=r"unknown format 'csv'. Known: openai-chat, dspy, hf"):
         export_data(run, "csv")
     with pytest.raises(InputError, match="unknown agreement 'most'"):
         export_data(run, agreement="most")
