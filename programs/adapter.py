@@ -24,7 +24,8 @@ class DebateAdapter(dspy.JSONAdapter):
     More lenient: prose around the object, "$1,200" or "1/2" for a number, "(b) because" for a choice among letters,
     labels in any case. The messages are exactly those of `dspy.JSONAdapter`.
 
-    The system message and the output schema of a signature are made once: they took half of the CPU time of a call.
+    The system message, the demonstrations and the output schema of a signature are made once: they took more than half
+    of the CPU time of a call.
     """
 
     def format_system_message(self, signature: type[dspy.Signature]) -> str:
@@ -34,6 +35,19 @@ class DebateAdapter(dspy.JSONAdapter):
         if key not in made:
             made[key] = super().format_system_message(signature)
         return made[key]
+
+    def format_demos(self, signature: type[dspy.Signature], demos: list[Any]) -> list[dict[str, Any]]:
+        """Return the messages of the demonstrations."""
+        if not demos:
+            return []
+        made = _remembered(_DEMONSTRATIONS, signature)
+        shown = tuple(tuple((name, repr(value)) for name, value in demo.items()) for demo in demos)
+        key = (type(self), signature.instructions, _fields_key(signature), shown)
+        if key not in made:
+            if len(made) >= _MOST_DEMONSTRATIONS:  # demonstrations that are chosen anew for every question
+                made.clear()
+            made[key] = super().format_demos(signature, demos)
+        return [dict(message) for message in made[key]]
 
     def _prepare_response_format(
         self, lm: dspy.BaseLM, lm_kwargs: dict[str, Any], signature: type[dspy.Signature]
@@ -112,6 +126,8 @@ class DebateAdapter(dspy.JSONAdapter):
 
 #: What was made for each signature, for as long as the signature lives.
 _SYSTEM_MESSAGES: weakref.WeakKeyDictionary[Any, dict[Any, str]] = weakref.WeakKeyDictionary()
+_DEMONSTRATIONS: weakref.WeakKeyDictionary[Any, dict[Any, list[dict[str, Any]]]] = weakref.WeakKeyDictionary()
+_MOST_DEMONSTRATIONS = 64
 _RESPONSE_FORMATS: weakref.WeakKeyDictionary[Any, dict[Any, dict[str, Any]]] = weakref.WeakKeyDictionary()
 Made = TypeVar("Made")
 
