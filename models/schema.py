@@ -13,11 +13,11 @@ _EXPECTED_ITEMS = 4
 #: A text at the top level (an argument) gets this many times the room of a nested one (one critique of many).
 _TOP_WEIGHT = 3
 _LEAST_CHARACTERS = 40
-_MOST_CHARACTERS = 4000
-#: JSON text of the models in use has at least so many characters a token.
-_CHARACTERS_PER_TOKEN = 3
+_MOST_CHARACTERS = 1000
+#: English prose has about four characters a token, digits and formulas fewer than two.
+_CHARACTERS_PER_TOKEN = 2
 #: The share of the reply that free texts may fill; names, punctuation, numbers and white space have the rest.
-_TEXT_SHARE = 0.7
+_TEXT_SHARE = 0.8
 _DEEPEST = 12
 
 
@@ -77,7 +77,7 @@ def _weight(node: Any, depth: int) -> float:
     total += sum(_weight(part, depth) for part in node.get("allOf", ()))
     total += sum(_weight(part, depth + 1) for part in node.get("properties", {}).values())
     if isinstance(node.get("items"), dict):
-        expected = min(node.get("maxItems", _EXPECTED_ITEMS), max(_EXPECTED_ITEMS, node.get("minItems", 0)))
+        expected = max(node.get("minItems", 0), min(node.get("maxItems", _EXPECTED_ITEMS), _EXPECTED_ITEMS))
         total += expected * _weight(node["items"], depth + 2)
     return total
 
