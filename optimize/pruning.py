@@ -13,9 +13,11 @@ import optuna
 
 from ..errors import InputError
 
-#: A trial stops when the paired test against the best one is below this after at least so many examples.
+#: A trial stops when the paired test against the best one is below this after at least so many examples. The test is
+#: made after every third example: each look is one more chance of stopping a trial by accident.
 P_THRESHOLD = 0.1
 STARTUP = 6
+LOOK_EVERY = 3
 PRUNERS: tuple[str, ...] = ("wilcoxon", "halving", "none")
 
 

@@ -31,7 +31,7 @@ from ..programs.base import STRATEGIES, Strategy
 from ..registry import nearest
 from ..signatures.transcript import Usage
 from ..tasks.base import Example, SplitName, Task
-from .pruning import Finished, TrialPruner, optuna_pruner, paired_pruner
+from .pruning import LOOK_EVERY, STARTUP, Finished, TrialPruner, optuna_pruner, paired_pruner
 from .space import DEMOS, MODEL_PREFIX, Dimension, size, space_for, suggest
 from .study import COSTS, StudyDescription, StudyResult, TrialResult, read_trials
 from .trial_queue import TrialQueue, open_storage, without_password
@@ -452,14 +452,15 @@ class _Watch:
         self.search.progress.example(self.trial.number, len(self.scores), len(self.search.examples), self.mean)
         if self.hopeless:
             return False
-        if self._paired is not None:
+        look = len(self.scores) >= STARTUP and len(self.scores) % LOOK_EVERY == 0
+        if self._paired is not None and look:
             costs = [self.costs().get(name) or 0.0 for name in self.search.objectives[1:]]
             self.hopeless = self._paired.hopeless(self.scores, costs, self._finished)
-        else:
+        elif self._paired is None:
             # Wilcoxon pairs examples by number; halving wants the running mean after so many examples.
             by_example = self.search.pruner == "wilcoxon"
             self.trial.report(record.score if by_example else self.mean, number if by_example else len(self.scores))
-            self.hopeless = self.trial.should_prune()
+            self.hopeless = (look or not by_example) and self.trial.should_prune()
         # All examples answered: nothing is saved by calling it pruned.
         self.hopeless = self.hopeless and len(self.scores) < len(self.search.examples)
         return not self.hopeless

@@ -53,13 +53,15 @@ def open_storage(storage: str | None, folder: Path) -> BaseStorage:
     if url.startswith("sqlite"):
         engine = {"connect_args": {"timeout": 60}}
     try:
-        return RDBStorage(
-            url,
-            engine_kwargs=engine,
-            heartbeat_interval=HEARTBEAT_SECONDS,
-            grace_period=GRACE_SECONDS,
-            heartbeat_stale_trial_callback=_queue_again,
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            return RDBStorage(
+                url,
+                engine_kwargs=engine,
+                heartbeat_interval=HEARTBEAT_SECONDS,
+                grace_period=GRACE_SECONDS,
+                heartbeat_stale_trial_callback=_queue_again,
+            )
     except ImportError as error:
         raise InputError(
             f'storage {without_password(storage)}: {error}. For PostgreSQL: pip install "townhall[postgres]"'
