@@ -278,6 +278,8 @@ class _Job:
         """
         if isinstance(self.program, Ensemble):
             raise InputError("an ensemble cannot be compiled; compile its members and put them together anew")
+        if self.concurrency is not None and self.concurrency < 1:
+            raise InputError(f"the concurrency is {self.concurrency}; it must be at least 1")
         self.frozen = frozen_names(self.program, self.only)
         self.task.check_scoring()
         self.models = models_of(self.program, None)
@@ -304,8 +306,6 @@ class _Job:
         """
         self.started = time.monotonic()
         places = self.concurrency or min(resolve.default_concurrency(model) for model in self.models)
-        if places < 1:
-            raise InputError(f"the concurrency is {places}; it must be at least 1")
         self.spending = Spending(self.budget, places, self._show)
         self.board = Scoreboard(lambda: self.spending.stopped is None, self._show)
         self.metric = DebateMetric(self.task, [*self.train, *self.dev])
@@ -323,9 +323,6 @@ class _Job:
 
     def _work(self, places: int) -> Work:
         worked = {name: list(predictor.demos) for name, predictor in roles_of(self.program).items()}
-        if not any(worked.values()):
-            shown = self.program.reconfigured().demonstrate(self.task.demonstrations())
-            worked = {name: list(predictor.demos) for name, predictor in roles_of(shown).items()}
         teacher = self._student()
         if self.teacher_lm is not None:
             teacher.with_models([self.teacher_lm], self.teacher_lm)
@@ -344,8 +341,18 @@ class _Job:
             spending=self.spending,
             sizes=self.sizes,
             worked=worked,
+            problems=self._worked_problems(),
             notes=self.notes,
         )
+
+    def _worked_problems(self) -> dict[str, list[Any]]:
+        """Return each role's part in all of the task's worked problems, however few the program shows."""
+        demonstrations = self.task.demonstrations()
+        field = self.program.Config.model_fields.get("shots")
+        most = max((bound.le for bound in field.metadata if hasattr(bound, "le")), default=0) if field else 0
+        settings = {"shots": min(most, len(demonstrations))} if field else {}
+        shown = self.program.reconfigured(**settings).demonstrate(demonstrations)
+        return {name: list(predictor.demos) for name, predictor in roles_of(shown).items()}
 
     def _student(self) -> Strategy:
         """Return a copy for a teleprompter to work on."""

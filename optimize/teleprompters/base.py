@@ -58,7 +58,8 @@ class Work:
         threads: how many debates may run at once.
         spending: counts and holds the budget.
         sizes: of this teleprompter's own class.
-        worked: demonstrations of each role that came with the program or the task.
+        worked: demonstrations of each role that came with the program.
+        problems: each role's part in all of the task's worked problems.
         notes: what the report should say; may be added to.
         scores: mean scores of candidates that were compared by other means than `dspy.Evaluate`; may be added to.
     """
@@ -77,6 +78,7 @@ class Work:
     spending: Spending
     sizes: Any
     worked: dict[str, list[dspy.Example]]
+    problems: dict[str, list[dspy.Example]]
     notes: list[str] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
 

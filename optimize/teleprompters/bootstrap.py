@@ -32,7 +32,7 @@ class BootstrapSizes(Sizes):
 
     Attributes:
         demos: most bootstrapped demonstrations of each role.
-        worked: roles with fewer demonstrations than this are filled up with worked ones.
+        worked: roles with fewer demonstrations than this are filled up with those they came with.
         rounds: attempts for each training example; each after the first draws other samples at temperature 1.
     """
 

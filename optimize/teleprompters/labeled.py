@@ -50,7 +50,7 @@ class Labeled(Teleprompter):
         wanted = work.sizes.demos
         shown = 0
         for name, predictor in roles_of(work.program).items():
-            demos = work.worked.get(name, [])[:wanted]
+            demos = work.problems.get(name, [])[:wanted]
             if answers_only(predictor.signature):
                 rest = min(wanted - len(demos), len(work.train))
                 chosen = random.Random(f"{work.seed}/{name}").sample(work.train, rest)
