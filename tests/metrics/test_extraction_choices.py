@@ -130,7 +130,7 @@ def test_what_is_denied_or_said_of_others_does_not_count(text: str, value: str) 
     ("(A) is wrong. (B) is wrong as well. (C) is wrong.", None),
     ("B is incorrect.", None),
     ("I think option A is right, but option B is also right.", None),
-    ("I cannot put forth any of the options (A), (B), (C) or (D).", None),
+    ("I name none of the options (A), (B), (C) or (D).", None),
     ("Plan A failed. Plan B too.", None),
     ("Hepatitis B is caused by a virus.", None),
     ("<think>A or B", None),
