@@ -17,6 +17,9 @@ from ..errors import InputError
 Method = Literal["wilson", "bca bootstrap", "percentile bootstrap", "newcombe"]
 
 _RESAMPLES = 2000
+#: BCa takes time by the square of the examples; with more than so many the percentiles are the same but for noise.
+_LARGEST_BCA = 2000
+_BATCH = 4_000_000
 _BOOTSTRAPS: tuple[tuple[str, Method], ...] = (("BCa", "bca bootstrap"), ("percentile", "percentile bootstrap"))
 
 
@@ -93,10 +96,12 @@ def _mean_interval(values: list[float], level: float, seed: int, resamples: int)
     import numpy as np
     from scipy.stats import bootstrap
 
-    mean = math.fsum(values) / len(values)
+    n = len(values)
+    mean = math.fsum(values) / n
     if len(set(values)) == 1:
-        return Interval(mean, mean, mean, "percentile bootstrap", len(values), level)
-    for method, name in _BOOTSTRAPS:
+        return Interval(mean, mean, mean, "percentile bootstrap", n, level)
+    methods = _BOOTSTRAPS if n <= _LARGEST_BCA else _BOOTSTRAPS[1:]
+    for method, name in methods:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # BCa warns where it is not defined; the percentiles are then taken
             found = bootstrap(
@@ -104,13 +109,13 @@ def _mean_interval(values: list[float], level: float, seed: int, resamples: int)
                 np.mean,
                 n_resamples=resamples,
                 confidence_level=level,
-                batch=max(1, 4_000_000 // len(values)),
+                batch=max(1, _BATCH // n),
                 method=method,
                 rng=np.random.default_rng(seed),
             ).confidence_interval
         if math.isfinite(found.low) and math.isfinite(found.high):
-            break
-    return Interval(mean, float(found.low), float(found.high), name, len(values), level)
+            return Interval(mean, float(found.low), float(found.high), name, n, level)
+    raise AssertionError("percentiles of finite means are finite")
 
 
 def _z(level: float) -> float:
@@ -149,7 +154,7 @@ class PairedComparison:
     second: float
     difference: Interval
     p_value: float
-    test: Literal["exact McNemar", "paired bootstrap"]
+    test: Literal["exact McNemar", "paired permutation"]
     both: int | None
     only_first: int | None
     only_second: int | None
@@ -186,8 +191,8 @@ def compare_paired(
         first=means[0],
         second=means[1],
         difference=found,
-        p_value=_bootstrap_p(differences, seed, resamples),
-        test="paired bootstrap",
+        p_value=_sign_flip_p(differences, seed, resamples),
+        test="paired permutation",
         both=None,
         only_first=None,
         only_second=None,
@@ -260,23 +265,30 @@ def _correlation(both: int, only_first: int, only_second: int, neither: int) -> 
     return (max(excess - n / 2, 0.0) if excess > 0 else float(excess)) / math.sqrt(product)
 
 
-def _bootstrap_p(differences: list[float], seed: int, resamples: int) -> float:
-    """Return the two-sided p-value of a zero mean: how often resampled means lie on the other side of zero."""
+def _sign_flip_p(differences: list[float], seed: int, resamples: int) -> float:
+    """Return the two-sided p-value of a zero mean, by giving each example's difference either sign.
+
+    All sign patterns are counted where there are no more of them than `resamples`, else a random sample of them.
+    """
     import numpy as np
 
-    data = np.asarray(differences)
-    if not data.any():
+    data = np.abs(np.asarray(differences))
+    data = data[data > 0]
+    if not len(data):
         return 1.0
+    observed = abs(math.fsum(differences)) - 1e-12
+    if 2 ** min(len(data), 40) <= resamples:
+        signs = 1 - 2 * ((np.arange(2 ** len(data))[:, None] >> np.arange(len(data))) & 1)
+        return float((np.abs(signs @ data) >= observed).mean())
     rng = np.random.default_rng(seed)
-    batch = max(1, 4_000_000 // len(data))
-    below = above = done = 0
+    batch = max(1, _BATCH // len(data))
+    extreme = done = 0
     while done < resamples:
         size = min(batch, resamples - done)
-        means = data[rng.integers(len(data), size=(size, len(data)))].mean(axis=1)
-        below += int((means <= 0).sum())
-        above += int((means >= 0).sum())
+        signs = rng.choice((-1.0, 1.0), size=(size, len(data)))
+        extreme += int((np.abs(signs @ data) >= observed).sum())
         done += size
-    return min(1.0, 2 * (min(below, above) + 1) / (resamples + 1))
+    return (extreme + 1) / (resamples + 1)
 
 
 def _deviation(values: list[float]) -> float:

@@ -132,12 +132,13 @@ def test_the_paired_interval_covers_a_true_difference_about_as_often_as_it_says(
     assert 0.91 <= covered / 300 <= 0.995
 
 
-def test_other_scores_are_compared_by_a_paired_bootstrap() -> None:
+def test_other_scores_get_a_paired_bootstrap_interval_and_a_permutation_test() -> None:
     rng = np.random.default_rng(2)
     first = rng.random(150)
     second = np.clip(first + rng.normal(0.05, 0.1, size=150), 0, 1)
     found = compare_paired(list(first), list(second), seed=1)
-    assert found.test == "paired bootstrap"
+    assert found.test == "paired permutation"
+    assert found.difference.method == "bca bootstrap"
     assert found.both is None
     assert found.difference.low > 0
     assert found.p_value < 0.01
@@ -145,6 +146,20 @@ def test_other_scores_are_compared_by_a_paired_bootstrap() -> None:
     # Unpaired, the same difference would drown in the spread of the scores.
     unpaired = interval(list(second)).low - interval(list(first)).high
     assert unpaired < 0
+
+
+def test_the_permutation_test_by_hand_and_against_scipy() -> None:
+    # Differences .3, .1: of the four sign patterns two are as far from zero as the observed one.
+    assert compare_paired([0.1, 0.2], [0.4, 0.3]).p_value == pytest.approx(0.5)
+    from scipy.stats import permutation_test
+
+    rng = np.random.default_rng(7)
+    differences = list(rng.normal(0.1, 0.3, size=12))
+    exact = permutation_test(
+        (differences,), lambda x, axis: np.mean(x, axis=axis), permutation_type="samples", n_resamples=np.inf
+    )
+    found = compare_paired([0.0] * 12, differences)
+    assert found.p_value == pytest.approx(exact.pvalue, abs=1e-9)
 
 
 def test_no_difference_is_not_found_and_needs_no_number() -> None:
