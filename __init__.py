@@ -18,6 +18,7 @@ _HOMES: dict[str, str] = {
     "TownHallPrompt": "programs.town_hall_prompt",
     "ChainOfThought": "programs.chain_of_thought",
     "task": "tasks.access",
+    "program": "evaluation.assembly",
     "evaluate": "evaluation.run",
     "compare": "evaluation.comparison",
     "compile": "optimize.compile",

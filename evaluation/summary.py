@@ -9,6 +9,7 @@ from ..errors import InputError
 from ..signatures.transcript import Usage
 from ..tasks.base import TASKS, Task
 from .accounting import only_cached
+from .intervals import score_intervals
 from .records import Record, RunInfo, Status, Summary
 from .run_folder import PaidCall
 from .scoring import score_records
@@ -47,6 +48,7 @@ def summarise(
         reason=reason,
         primary=task.primary,
         scores=report.scores,
+        intervals=score_intervals(task, [record.scored() for record in records], report.scores),
         by=by,
         groups=report.groups,
         usage=sum(by_role.values(), Usage()),
