@@ -99,7 +99,7 @@ def evaluate(
         concurrency: model calls in flight at most; what suits the model when None.
         budget: limits on the run's calls, tokens or cost in all. When one is reached the run ends with the status
             "stopped".
-        by: a field of the examples' `meta` to group the scores by.
+        by: a field of the examples' `meta` to group the scores by; the task's `default_by` when None.
         match: makes the program as dear as another run, see `matching`.
         progress: shows how far it is; True for a bar or lines on standard error, None for nothing.
         fresh: set aside what the folder holds, and ask the models again for everything.
@@ -120,6 +120,7 @@ def evaluate(
     chosen = list({example.fingerprint: example for example in chosen}.values())
     if not chosen:
         raise InputError("there are no examples to run")
+    by = by or task.default_by
     if by:
         for example in chosen:
             group_of(example.meta, by, f"example '{example.id}'")

@@ -33,11 +33,12 @@ def summarise(
         calls: all that was paid, for unfinished examples too.
         status: how it ended.
         reason: why it is not complete.
-        by: a field to group by.
+        by: a field to group by; the task's `default_by` when None.
         task: computes the corpus scores; made from its name when None (a task that is not registered then has its
             mean score only).
     """
     task = task or _task(info)
+    by = by or task.default_by
     by_role = _usage_by_role(records, calls)
     report = score_records(task, records, by)
     return Summary(

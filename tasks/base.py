@@ -101,6 +101,8 @@ class Task(ABC):
     option_help: ClassVar[Mapping[str, str]] = {}
     #: Fields of `Example.meta` that make sense for `--by`.
     group_fields: ClassVar[tuple[str, ...]] = ()
+    #: The field that scores are grouped by when none is named; None for no groups.
+    default_by: ClassVar[str | None] = None
 
     def __init__(self, data: str | Path | None = None, **options: Any) -> None:
         unknown = sorted(set(options) - set(self.option_help))

@@ -74,6 +74,8 @@ class NormAd(Task):
         "groups": "CSV file country,group that replaces the Inglehart-Welzel groups",
     }
     group_fields: ClassVar[tuple[str, ...]] = ("group", "country", "label")
+    #: Accuracy and equity are reported together: no average hides a group.
+    default_by: ClassVar[str | None] = "group"
 
     def __init__(self, data: Any = None, **options: Any) -> None:
         super().__init__(data, **options)
