@@ -7,7 +7,6 @@ the `openai` package brings with it) and what else of ours can be copied.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import os
 import re
@@ -24,6 +23,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from ...errors import InputError, TownhallError
 from ...programs.adapter import _encodable, _finite, coerce
+from ...programs.asking import sample_id
 from ...signatures.answers import canonical, display, plain
 from ...signatures.transcript import Decision, Persona, Transcript, Turn, Usage
 from ..similarity import nearest
@@ -222,7 +222,7 @@ class Speaker:
         client: an `openai.OpenAI`.
         temperature: of roles that have none of their own; None for the server's.
         max_tokens: of a reply; None for the server's.
-        seed: sent with each request, another one for each sample; None for none.
+        seeds: send a seed with each request, another one for each sample.
         response_format: "none", "json_object" or "json_schema".
         concurrency: most requests at the same time.
     """
@@ -236,14 +236,14 @@ class Speaker:
         *,
         temperature: float | None = None,
         max_tokens: int | None = None,
-        seed: int | None = None,
+        seeds: bool = False,
         response_format: str = "none",
         concurrency: int = 8,
     ) -> None:
         self.client = client
         self.temperature = temperature
         self.max_tokens = max_tokens
-        self.seed = seed
+        self.seeds = seeds
         self.response_format = response_format
         self.concurrency = concurrency
         self._certain: dict[str, Once] = {}
@@ -265,7 +265,8 @@ class Speaker:
         """Return the asks with how often each agent was asked the very same before."""
         numbered = []
         for ask in asks:
-            key = json.dumps([ask.agent, ask.role, ask.inputs], sort_keys=True, default=str)
+            # The prompt tells apart the members of an ensemble.
+            key = json.dumps([id(ask.prompt), ask.agent, ask.inputs], sort_keys=True, default=str)
             numbered.append(replace(ask, repeat=seen.get(key, 0)))
             seen[key] = seen.get(key, 0) + 1
         return numbered
@@ -322,9 +323,8 @@ class Speaker:
             request["temperature"] = temperature
         if self.max_tokens is not None:
             request["max_tokens"] = self.max_tokens
-        if self.seed is not None:
-            sample = f"{self.seed}/{ask.seed}/{ask.sample}/{ask.repeat}/{attempt}"
-            request["seed"] = int(hashlib.sha256(sample.encode()).hexdigest()[:7], 16)
+        if self.seeds and temperature != 0:
+            request["seed"] = sample_id(None, ask.seed, ask.sample, ask.repeat, attempt)
         if self.response_format == "json_object":
             request["response_format"] = {"type": "json_object"}
         elif self.response_format == "json_schema":
@@ -513,7 +513,11 @@ def parser_of(debate: Strategy, description: str, model: str | None) -> argparse
     )
     parser.add_argument("--temperature", type=float, help="of roles that have none of their own (default: the server's)")
     parser.add_argument("--max-tokens", type=int, help="most tokens of a reply (default: the server's)")
-    parser.add_argument("--seed", type=int, help="sent with each request, another one for each sample (default: none)")
+    parser.add_argument(
+        "--seeds",
+        action="store_true",
+        help="send a seed with each request, another one for each sample; --set seed=N draws others",
+    )
     parser.add_argument(
         "--response-format",
         choices=["none", "json_object", "json_schema"],
@@ -589,7 +593,7 @@ def main(debate: Strategy, description: str, model: str | None, arguments: Seque
             connect(options.api_base, options.key_variable, options.timeout),
             temperature=options.temperature,
             max_tokens=options.max_tokens,
-            seed=options.seed,
+            seeds=options.seeds,
             response_format=options.response_format,
             concurrency=options.concurrency,
         )
