@@ -34,8 +34,7 @@ def score_intervals(task: Task, scored: Sequence[Scored], scores: dict[str, floa
         if value is None or not values:
             continue
         if abs(sum(values) / len(values) - value) < 1e-9:
-            mean = interval(values)
-            found[name] = Interval(low=mean.low, high=mean.high, method=mean.method, n=mean.n, level=mean.level)
+            found[name] = Interval.of(interval(values))
         else:
             ratios.append(name)
     if ratios:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from ..metrics import statistics
 from ..metrics.score import Score
 from ..signatures.transcript import Transcript, Usage
 from ..tasks.base import Example, Scored
@@ -32,6 +33,7 @@ class Record(BaseModel):
         blank: there was no readable answer. A failure is not a blank.
         parts: further figures by name, see `metrics.score.Score`.
         feedback: what was wrong and what would be right.
+        answer_scores: score of each answer stated on the way, by voting bucket; empty where scoring calls a model.
         error: what failed, in one line; None when nothing did. The example is tried again when the run is resumed.
         error_kind: name of the exception's class.
         usage: all that was paid and served for this example, earlier attempts included.
@@ -55,6 +57,7 @@ class Record(BaseModel):
     blank: bool = False
     parts: dict[str, Any] = Field(default_factory=dict)
     feedback: str = ""
+    answer_scores: dict[str, float] = Field(default_factory=dict)
     error: str | None = None
     error_kind: str | None = None
     usage: Usage = Field(default_factory=Usage)
@@ -189,13 +192,26 @@ class Interval(BaseModel):
     n: int
     level: float = 0.95
 
+    @classmethod
+    def of(cls, found: statistics.Interval) -> Interval:
+        """Return an interval as records hold it; its estimate stands among the scores."""
+        return cls(low=found.low, high=found.high, method=found.method, n=found.n, level=found.level)
+
 
 class Group(BaseModel):
-    """The scores of the examples that share a value of the `by` field; see `scoring`."""
+    """The scores of the examples that share a value of the `by` field; see `scoring`.
+
+    Attributes:
+        n: its examples.
+        scores: the task's corpus scores, `accuracy` and `parity`.
+        intervals: of `accuracy`, and of the main score where that is the same.
+        flags: "tiny" (few examples: the figures mean little), "zero" (none right); see `metrics.parity`.
+    """
 
     n: int
     scores: dict[str, float | None] = Field(default_factory=dict)
     intervals: dict[str, Interval] = Field(default_factory=dict)
+    flags: list[str] = Field(default_factory=list)
 
 
 class Summary(BaseModel):

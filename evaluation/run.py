@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -372,11 +373,14 @@ class _Session:
             prediction = self._ask(example)
             answer = getattr(prediction, "answer", None)
             found.answer = json.loads(json.dumps(plain(answer), default=str))
+            transcript = self._transcript(prediction)
             if self.keep_transcripts:
-                found.transcript = self._transcript(prediction)
-            score = self._score(answer, example)
+                found.transcript = transcript
+            score, asked_a_model = self._score(answer, example)
             found.score, found.blank, found.feedback = float(score.value), score.blank, score.feedback
             found.parts = json.loads(json.dumps(score.parts, default=str))
+            if transcript is not None and not asked_a_model:
+                found.answer_scores = self._answer_scores(transcript, example)
         except TownhallError:
             raise
         except Exception as error:
@@ -407,18 +411,28 @@ class _Session:
         ):
             return program(**arguments)
 
-    def _score(self, answer: Any, example: Example) -> Score:
-        """Score an answer; what a model that judges takes is booked under the role "score"."""
+    def _answer_scores(self, transcript: Transcript, example: Example) -> dict[str, float]:
+        """Score what agents answered on the way; an answer that cannot be scored is left out."""
+        scores = {}
+        for bucket, answer in {turn.bucket: turn.answer for turn in transcript.turns}.items():
+            if bucket is not None:
+                with suppress(Exception):
+                    scores[bucket] = float(self.task.score(answer, example).value)
+        return scores
+
+    def _score(self, answer: Any, example: Example) -> tuple[Score, bool]:
+        """Score an answer, and say whether a model judged it; what that takes is booked under the role "score"."""
         meter = Meter(None)
         with dspy.context(usage_tracker=meter, caller_modules=[meter]):
             try:
-                return self.task.score(answer, example)
+                score = self.task.score(answer, example)
             finally:
                 usage = meter.usage()
                 if usage.calls or usage.cached:
                     names = {entry.get("model") for entry in meter.history}
                     judges = [model for model in self.models if model.model in names]
                     self.control.book("score", priced(judges[0], usage) if judges else usage)
+        return score, bool(usage.calls or usage.cached)
 
     def _transcript(self, prediction: Any) -> Transcript | None:
         transcript = getattr(prediction, "transcript", None)

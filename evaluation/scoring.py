@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from ..errors import InputError
 from ..metrics.score import Score
@@ -17,7 +17,10 @@ from ..registry import nearest
 from ..signatures.answers import plain
 from ..tasks.base import Example, Scored, Task
 from ..tasks.sources import read_file
-from .records import Group, Record
+from .records import Group, Interval, Record
+
+if TYPE_CHECKING:
+    from ..metrics.parity import GroupAccuracy
 
 Scores = dict[str, float | None]
 
@@ -89,18 +92,18 @@ def report(task: Task, rows: Sequence[Row]) -> Report:
     from ..metrics.parity import group_report
 
     parity = group_report({name: [row.value for row in found] for name, found in members.items()})
-    groups = {
-        name: Group(
-            n=len(found),
-            scores={
-                **corpus_scores(task, found),
-                "accuracy": parity.groups[name].accuracy,
-                "parity": parity.groups[name].parity,
-            },
-        )
-        for name, found in sorted(members.items())
-    }
+    groups = {name: _group(task, found, parity.groups[name]) for name, found in sorted(members.items())}
     return Report(len(rows), {**scores, "parity": parity.mean_parity, "parity_min": parity.min_parity}, groups)
+
+
+def _group(task: Task, rows: Sequence[Row], found: GroupAccuracy) -> Group:
+    scores = {**corpus_scores(task, rows), "accuracy": found.accuracy, "parity": found.parity}
+    intervals: dict[str, Interval] = {}
+    if found.interval is not None:
+        mine = Interval.of(found.interval)
+        same = scores.get(task.primary) == found.accuracy
+        intervals = {"accuracy": mine, **({task.primary: mine} if same else {})}
+    return Group(n=len(rows), scores=scores, intervals=intervals, flags=list(found.flags))
 
 
 def score_records(task: Task, records: Iterable[Record], by: str | None = None) -> Report:
@@ -183,7 +186,7 @@ def score_outputs(
         outputs: a JSONL file or a JSON array of rows with `output`: a text, or a list of samples. A null output is a
             blank. Several samples are scored one by one; the row's score is their mean.
         rule: the extraction rule; the task's first when None.
-        by: a field to group by: of the rows, or of the examples.
+        by: a field to group by: of the rows, or of the examples; the task's `default_by` when None.
         records: a JSONL file to write, one line a row in their order: `id`, `extracted`, `score`, `parts`, `blank`, and
             the field grouped by. `extracted`, `parts` and `blank` are lists where the output is a list of several.
 
@@ -191,6 +194,7 @@ def score_outputs(
         InputError: for unreadable rows, or a row whose gold is not found; the text names file, line and field.
     """
     rule = rule or task.extract_rules[0]
+    by = by or task.default_by
     if rule not in task.extract_rules:
         hint, known = nearest(rule, list(task.extract_rules)), ", ".join(task.extract_rules)
         raise InputError(f"task '{task.name}' has no extraction rule '{rule}'.{hint} Known: {known}")

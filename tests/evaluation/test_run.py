@@ -606,6 +606,23 @@ def test_scores_do_not_depend_on_whether_feedback_is_read(sums, adder, tmp_path)
     assert [task.score(record.answer, record.example).value for record in run.records] == [1.0, 0.0, 1.0]
 
 
+def test_answers_on_the_way_are_scored_too(sums, sums_task, scripted_lm, tmp_path):
+    class Wary(sums_task):
+        def score(self, answer, example):
+            if answer == 9:
+                raise ValueError("nine cannot be scored")
+            return super().score(answer, example)
+
+    seen = iter([1, 5, 9, 1, 1])
+    lm, _ = scripted_lm(lambda messages, seed: {"reasoning": "so", "answer": next(seen)})
+    task = Wary(sums(1).data)
+    vote = program(task, "majority", samples=5)
+    run = evaluate(vote, task, split="all", lm=lm, out=tmp_path / "run", concurrency=1)
+    assert run.records[0].answer_scores == {"1": 1.0, "5": 0.0}
+    assert run.records[0].error is None
+    assert run.scores["accuracy"] == 1.0
+
+
 def test_a_judges_calls_while_scoring_are_counted(sums, sums_task, adder, scripted_lm, tmp_path):
     judge, judge_engine = scripted_lm(lambda messages, seed: {"verdict": "yes"}, model="judge")
 
@@ -622,6 +639,7 @@ def test_a_judges_calls_while_scoring_are_counted(sums, sums_task, adder, script
     assert run.usage.calls == 6
     assert run.summary.usage_by_role["score"].calls == 3
     assert run.records[0].usage_by_role["score"].calls == 1
+    assert run.records[0].answer_scores == {}
 
 
 def test_a_strategy_is_assembled_from_names(adder):
