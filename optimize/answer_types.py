@@ -91,8 +91,8 @@ def spec_of(answer: Any) -> AnswerSpec:
     if isinstance(answer, type) and issubclass(answer, BaseModel):
         return _model_spec(answer)
     raise InputError(
-        f"answers of type {getattr(answer, '__name__', answer)} cannot be recorded in an artifact; use int, float, str, "
-        "bool, a Literal, Grid, a list of these or a Pydantic model"
+        f"answers of type {getattr(answer, '__name__', answer)} cannot be recorded in an artifact; use int, float, "
+        "str, bool, a Literal, Grid, a list of these or a Pydantic model"
     )
 
 
@@ -128,7 +128,9 @@ def type_of(spec: AnswerSpec, given: Any = None) -> Any:
     """
     if given is not None:
         if spec_of(given) != spec:
-            raise InputError(f"answer is {getattr(given, '__name__', given)}; the artifact's answers are {_words(spec)}")
+            raise InputError(
+                f"answer is {getattr(given, '__name__', given)}; the artifact's answers are {_words(spec)}"
+            )
         return given
     if isinstance(spec, SimpleType):
         return _SIMPLE[spec.type]
@@ -156,7 +158,7 @@ def _words(spec: AnswerSpec) -> str:
 # -- models from JSON schemas -----------------------------------------------------------------------------------------
 
 
-class _UnreadableSchema(ValueError):  # noqa: N818  never leaves this module
+class _UnreadableSchema(ValueError):
     """A JSON schema with parts that are not rebuilt."""
 
 
@@ -190,7 +192,9 @@ def _model(
     return create_model(name, __config__=config, __doc__=schema.get("description"), **fields)
 
 
-def _annotation(part: dict[str, Any], definitions: dict[str, Any], built: dict[str, type[BaseModel]], depth: int) -> Any:
+def _annotation(
+    part: dict[str, Any], definitions: dict[str, Any], built: dict[str, type[BaseModel]], depth: int
+) -> Any:
     if depth > 20:
         raise _UnreadableSchema("it is nested too deeply")
     if "$ref" in part:

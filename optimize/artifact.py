@@ -215,9 +215,7 @@ def describe_artifact(
         strategy=program.name,
         settings=program.config.model_dump(mode="json"),
         answer=spec_of(program.answer_type),
-        members=[
-            Member(strategy=member.name, settings=member.config.model_dump(mode="json")) for member in members
-        ],
+        members=[Member(strategy=member.name, settings=member.config.model_dump(mode="json")) for member in members],
         roles={name: _fields(predictor) for name, predictor in program.named_predictors()},
         task=about,
         models=models,
@@ -359,7 +357,8 @@ def load_info(path: Path | str) -> ArtifactInfo:
         raise InputError(f"{where}: format_version is {version!r}; it must be a whole number")
     if version > FORMAT_VERSION:
         raise InputError(
-            f"{where}: made by a newer townhall (format {version}; this one reads up to {FORMAT_VERSION}); update townhall"
+            f"{where}: made by a newer townhall (format {version}; this one reads up to {FORMAT_VERSION}); "
+            "update townhall"
         )
     while version < FORMAT_VERSION:
         if version not in MIGRATIONS:
@@ -394,8 +393,8 @@ def _fill(program: Strategy, data: dict[str, Any], info: ArtifactInfo, where: Pa
     roles = {name: state for name, state in data.items() if name != "metadata"}
     if set(roles) != set(predictors) or set(info.roles) != set(predictors):
         raise InputError(
-            f"{where}: has prompts for {', '.join(sorted(map(str, roles))) or 'no role'}; strategy '{info.strategy}' with "
-            f"these settings has the roles {', '.join(sorted(predictors))}"
+            f"{where}: has prompts for {', '.join(sorted(map(str, roles))) or 'no role'}; strategy '{info.strategy}' "
+            f"with these settings has the roles {', '.join(sorted(predictors))}"
         )
     states = {}
     for name, predictor in predictors.items():

@@ -106,11 +106,11 @@ def _source(source: Any, task: Task | None, answer: Any) -> tuple[Strategy, Arti
         return source.program, describe_artifact(source.program, task, report=source.report), task
     if isinstance(source, Strategy):
         return source, describe_artifact(source, task), task
-    program = getattr(source, "program", None)
-    if isinstance(program, Strategy):
+    best = getattr(source, "program", None)
+    if isinstance(best, Strategy):
         task = task or getattr(source, "task", None)
         report, tuning = getattr(source, "report", None), getattr(source, "tuning", None)
-        return program, describe_artifact(program, task, report=report, tuning=tuning), task
+        return best, describe_artifact(best, task, report=report, tuning=tuning), task
     raise InputError(f"a {type(source).__name__} cannot be exported; give an artifact folder or a program")
 
 

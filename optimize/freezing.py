@@ -27,6 +27,7 @@ class FrozenRole(dspy.Module):
         self._compiled = True
 
     def __call__(self, *args: Any, **kwargs: Any) -> dspy.Prediction:
+        """Call the predictor."""
         return self.predictor(*args, **kwargs)
 
     async def acall(self, *args: Any, **kwargs: Any) -> dspy.Prediction:

@@ -95,7 +95,8 @@ class Spending:
         # A subclass of the same name: teleprompters that show a model the program's source find the strategy's.
         named = {name: getattr(kind, name) for name in ("__module__", "__qualname__", "__doc__")}
         line = {"__firstlineno__": kind.__firstlineno__} if "__firstlineno__" in vars(kind) else {}
-        program.__class__ = type(kind)(kind.__name__, (kind,), {"forward": forward, **named, **line})
+        metaclass: Any = type(kind)
+        program.__class__ = metaclass(kind.__name__, (kind,), {"forward": forward, **named, **line})
         return program
 
     @contextmanager

@@ -48,7 +48,9 @@ def marked_messages(predictor: dspy.Predict, question: str | None = None) -> Mes
     ]
 
 
-def rewritten(messages: Iterable[Mapping[str, str]], literal: Callable[[str], str], value: Callable[[str], str]) -> Messages:
+def rewritten(
+    messages: Iterable[Mapping[str, str]], literal: Callable[[str], str], value: Callable[[str], str]
+) -> Messages:
     """Return marked messages in another notation.
 
     Args:

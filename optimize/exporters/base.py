@@ -84,8 +84,8 @@ def fixed_roles(export: Export, format_name: str) -> dict[str, dspy.Predict]:
     for name, predictor in export.roles.items():
         if isinstance(predictor, NearestDemos):
             raise InputError(
-                f"{format_name}: the role '{name}' chooses its demonstrations by the question, which this format cannot "
-                "say; export as python, messages or dspy, or compile with another teleprompter"
+                f"{format_name}: the role '{name}' chooses its demonstrations by the question, which this format "
+                "cannot say; export as python, messages or dspy, or compile with another teleprompter"
             )
     return export.roles
 

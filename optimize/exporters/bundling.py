@@ -75,7 +75,9 @@ class Bundle:
         if node is None:
             target = source.imported.get(name)
             if target is None:
-                raise InputError(f"this strategy cannot be exported as one file: {module} has no definition of '{name}'")
+                raise InputError(
+                    f"this strategy cannot be exported as one file: {module} has no definition of '{name}'"
+                )
             self._import(target)
             return
         self._homes[name] = (module, name)
@@ -215,7 +217,11 @@ class _Module:
 
 
 def _is_registration(decorator: ast.expr) -> bool:
-    return isinstance(decorator, ast.Call) and isinstance(decorator.func, ast.Attribute) and decorator.func.attr == "register"
+    return (
+        isinstance(decorator, ast.Call)
+        and isinstance(decorator.func, ast.Attribute)
+        and decorator.func.attr == "register"
+    )
 
 
 def _member_name(member: ast.stmt) -> str:
@@ -297,7 +303,7 @@ def _own_attributes(member: ast.stmt) -> Iterator[str]:
     for part in ast.walk(member):
         if isinstance(part, ast.Attribute):
             value = part.value
-            if isinstance(value, ast.Name) and value.id in ("self", "cls"):
-                yield part.attr
-            elif isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "super":
+            on_self = isinstance(value, ast.Name) and value.id in ("self", "cls")
+            on_super = isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "super"
+            if on_self or on_super:
                 yield part.attr

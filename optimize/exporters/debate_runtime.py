@@ -33,7 +33,7 @@ class Prediction(SimpleNamespace):
     """A reply's output fields, or a debate's result."""
 
 
-class dspy:  # noqa: N801  stands for the module's name in strategies
+class dspy:
     """The names of DSPy that the code of debates mentions."""
 
     Prediction = Prediction
@@ -496,7 +496,9 @@ def parser_of(debate: Strategy, description: str, model: str | None) -> argparse
     """Return the command line's parser."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("question", nargs="?", help="the question; or use --file, or standard input")
-    parser.add_argument("--file", type=Path, help="a text file with one question, or JSON lines with the field question")
+    parser.add_argument(
+        "--file", type=Path, help="a text file with one question, or JSON lines with the field question"
+    )
     parser.add_argument("--api-base", metavar="URL", help="an OpenAI-compatible server (default: OpenAI's own)")
     parser.add_argument(
         "--model",
@@ -511,7 +513,9 @@ def parser_of(debate: Strategy, description: str, model: str | None) -> argparse
         default="OPENAI_API_KEY",
         help="the environment variable with the server's key (default: OPENAI_API_KEY)",
     )
-    parser.add_argument("--temperature", type=float, help="of roles that have none of their own (default: the server's)")
+    parser.add_argument(
+        "--temperature", type=float, help="of roles that have none of their own (default: the server's)"
+    )
     parser.add_argument("--max-tokens", type=int, help="most tokens of a reply (default: the server's)")
     parser.add_argument(
         "--seeds",
@@ -601,7 +605,11 @@ def main(debate: Strategy, description: str, model: str | None, arguments: Seque
             result = speaker.hold(debate, question)
             if options.transcript:
                 print(said_in(result), file=sys.stderr if options.json else sys.stdout)
-            print(json.dumps(as_data(debate, question, result), ensure_ascii=False) if options.json else display(result.answer))
+            print(
+                json.dumps(as_data(debate, question, result), ensure_ascii=False)
+                if options.json
+                else display(result.answer)
+            )
     except TownhallError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code

@@ -44,7 +44,9 @@ def role_data(predictor: dspy.Predict) -> dict[str, Any]:
     """
     signature = predictor.signature
     data: dict[str, Any] = {
-        "inputs": {name: str(info.json_schema_extra.get("desc") or "") for name, info in signature.input_fields.items()},
+        "inputs": {
+            name: str(info.json_schema_extra.get("desc") or "") for name, info in signature.input_fields.items()
+        },
         "messages": template(predictor),
         "schema": output_schema(signature),
     }

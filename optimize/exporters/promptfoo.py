@@ -49,7 +49,9 @@ class Promptfoo(Exporter):
         config = {
             "description": export.title,
             "prompts": ["file://prompt.json"],
-            "providers": [{"id": f"openai:chat:{export.model}", "config": {"temperature": settings.get("temperature") or 0}}],
+            "providers": [
+                {"id": f"openai:chat:{export.model}", "config": {"temperature": settings.get("temperature") or 0}}
+            ],
             **({"defaultTest": {"vars": others}} if others else {}),
             "tests": [
                 {"vars": {"question": escaped(item.question)}, "assert": [_on_reply(item)]} for item in export.questions

@@ -14,7 +14,8 @@ from pydantic_core import PydanticUndefined
 
 from ... import __version__
 from ...errors import InputError
-from ...programs import asking, base as programs_base
+from ...programs import asking
+from ...programs import base as programs_base
 from ...programs.base import Strategy
 from ...signatures.answers import Grid
 from ..ensemble import Ensemble
@@ -64,9 +65,7 @@ def debate_file(export: Export) -> str:
     members = program.members if isinstance(program, Ensemble) else []
     kinds = [type(program), *dict.fromkeys(type(member) for member in members)]
     bundle = Bundle(_STAND_INS)
-    bundle.members = {
-        kind: names for item in kinds for kind, names in reachable_members(item, Strategy, _USED).items()
-    }
+    bundle.members = {kind: names for item in kinds for kind, names in reachable_members(item, Strategy, _USED).items()}
     types = _Types(bundle)
     outputs = {
         name: {field: types.expression(info.annotation) for field, info in predictor.signature.output_fields.items()}
@@ -166,7 +165,8 @@ def _debate(program: Strategy, members: list[Strategy]) -> str:
             prefix = f"members[{number}]."
             own = f"for name, value in {{}}.items() if name.startswith({prefix!r})}}"
             prompts, outputs = (
-                f"{{name.removeprefix({prefix!r}): value {own.replace('{}', table, 1)}" for table in ("PROMPTS", "OUTPUTS")
+                f"{{name.removeprefix({prefix!r}): value {own.replace('{}', table, 1)}"
+                for table in ("PROMPTS", "OUTPUTS")
             )
             settings = literal(member.config.model_dump(mode="json"), 8)
             kind = type(member).__name__
@@ -220,7 +220,7 @@ class _Types:
         raise InputError(f"python: the type {annotation} cannot be written into a file")
 
     def _model(self, model: type[BaseModel]) -> str:
-        if model is Grid or model.__module__.startswith(__package__.split(".")[0] + ".") and _has_source(model):
+        if model is Grid or (model.__module__.startswith(__package__.split(".")[0] + ".") and _has_source(model)):
             self._bundle.add(model)
             return model.__name__
         if self._written.setdefault(model.__name__, model) is not model:
@@ -228,7 +228,7 @@ class _Types:
         if callable(getattr(model, "canonical", None)) or model.__str__ is not BaseModel.__str__:
             raise InputError(f"python: the class {model.__name__} has code of its own, which cannot be copied")
         self._bundle.imports.add("from pydantic import BaseModel, Field")
-        lines = [f"class {model.__name__}(BaseModel):", f'    {(model.__doc__ or model.__name__)!r}', ""]
+        lines = [f"class {model.__name__}(BaseModel):", f"    {(model.__doc__ or model.__name__)!r}", ""]
         for name, info in model.model_fields.items():
             told = [f"description={info.description!r}"] if info.description else []
             if info.default is not PydanticUndefined:
@@ -244,4 +244,3 @@ def _has_source(model: type) -> bool:
     except (OSError, TypeError):
         return False
     return True
-

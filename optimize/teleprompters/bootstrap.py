@@ -120,7 +120,7 @@ class RoleBootstrap(dspy.BootstrapFewShot):
 def admits(
     work: Work, role: str, outputs: Mapping[str, Any], example: dspy.Example, prediction: dspy.Prediction
 ) -> bool:
-    """Return whether one call of a role, in a debate that was won, is worth showing: its own answer or vote was right."""
+    """Return whether one call of a role in a won debate is worth showing: its own answer or vote was right."""
     if role.rpartition(".")[2] == "vote" and "choice" in outputs:
         candidates = {candidate.number: candidate.answer for candidate in prediction.decision.candidates}
         return work.right(candidates.get(outputs["choice"]), example)

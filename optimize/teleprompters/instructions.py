@@ -184,7 +184,7 @@ class MIPROv2(Teleprompter):
 
 @TELEPROMPTERS.register("miprov2-zero-shot")
 class ZeroShotMIPROv2(MIPROv2):
-    """`dspy.MIPROv2` without demonstrations: instructions only. Roles that are tuned lose the demonstrations they had."""
+    """`dspy.MIPROv2` without demonstrations: instructions only. Tuned roles lose the demonstrations they had."""
 
     name: ClassVar[str] = "miprov2-zero-shot"
     summary: ClassVar[str] = "MIPROv2 over instructions only; no role shows a demonstration"

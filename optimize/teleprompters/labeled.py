@@ -63,8 +63,8 @@ class Labeled(Teleprompter):
             shown += len(demos)
         if not shown:
             raise InputError(
-                f"labeled: task '{work.task.name}' has no worked problems, and no role of '{work.program.name}' that is "
-                "to be tuned reads a question and writes only an answer; use --teleprompter bootstrap"
+                f"labeled: task '{work.task.name}' has no worked problems, and no role of '{work.program.name}' that "
+                "is to be tuned reads a question and writes only an answer; use --teleprompter bootstrap"
             )
         return work.program
 

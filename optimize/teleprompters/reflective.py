@@ -53,8 +53,8 @@ class SIMBA(Teleprompter):
         super().check(sizes, train, dev)
         if len(train) < sizes.batch:
             raise InputError(
-                f"simba: a batch takes {sizes.batch} training examples; there are {len(train)}. Give more, or a smaller "
-                "--size batch=..."
+                f"simba: a batch takes {sizes.batch} training examples; there are {len(train)}. Give more, or a "
+                "smaller --size batch=..."
             )
 
     def most_debates(self, sizes: Any, *, roles: int, train: int, dev: int) -> int:
@@ -128,8 +128,8 @@ class GEPA(Teleprompter):
         super().check(sizes, train, dev)
         if sizes.debates < len(dev) + 2 * sizes.batch:
             raise InputError(
-                f"gepa: {sizes.debates} debates do not suffice for one rewrite: {len(dev)} for the program as it is and "
-                f"{2 * sizes.batch} for the rewrite; give --size debates={len(dev) + 2 * sizes.batch} or more"
+                f"gepa: {sizes.debates} debates do not suffice for one rewrite: {len(dev)} for the program as it is "
+                f"and {2 * sizes.batch} for the rewrite; give --size debates={len(dev) + 2 * sizes.batch} or more"
             )
 
     def most_debates(self, sizes: Any, *, roles: int, train: int, dev: int) -> int:

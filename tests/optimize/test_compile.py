@@ -6,7 +6,6 @@ import random
 
 import dspy
 import pytest
-
 from townhall.errors import InputError, RunError
 from townhall.evaluation.budget import Budget
 from townhall.metrics.score import Score
@@ -73,11 +72,12 @@ def test_every_teleprompter_compiles_and_its_program_says_the_same_after_saving_
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES.names())
-def test_every_strategy_can_be_bootstrapped_with_its_whole_answers(
-    strategy, arithmetic, small, model_of, examples
-):
+def test_every_strategy_can_be_bootstrapped_with_its_whole_answers(strategy, arithmetic, small, model_of, examples):
     compiled = run(small(strategy), arithmetic, "bootstrap", model_of(arithmetic, 1.0), examples)
-    made = {name: [demo for demo in predictor.demos if demo.get("augmented")] for name, predictor in compiled.program.named_predictors()}
+    made = {
+        name: [demo for demo in predictor.demos if demo.get("augmented")]
+        for name, predictor in compiled.program.named_predictors()
+    }
     assert any(made.values())
     for name, predictor in compiled.program.named_predictors():
         for demo in made[name]:
@@ -161,9 +161,18 @@ def test_partial_credit_is_admitted_from_the_threshold_that_is_given(small, mode
 
 def test_simba_adds_no_demonstration_from_partial_credit(small, model_of, arithmetic, examples):
     compiled = run(
-        small("society"), HalfMarks(count=60), "simba", model_of(arithmetic, 0.5), examples, batch=4, candidates=3, steps=2
+        small("society"),
+        HalfMarks(count=60),
+        "simba",
+        model_of(arithmetic, 0.5),
+        examples,
+        batch=4,
+        candidates=3,
+        steps=2,
     )
-    assert all(not demo.get("augmented") for _, predictor in compiled.program.named_predictors() for demo in predictor.demos)
+    assert all(
+        not demo.get("augmented") for _, predictor in compiled.program.named_predictors() for demo in predictor.demos
+    )
 
 
 def test_only_replies_whose_own_answer_was_right_become_demonstrations(arithmetic, small, model_of, examples):
@@ -213,7 +222,7 @@ def test_the_metric_gives_the_same_number_with_and_without_feedback(arithmetic, 
     bare = metric(gold, prediction)
     told = metric(gold, prediction, [], "argue", [(None, {}, {"answer": prediction.answer, "argument": "x"})])
     assert bare == told.score == metric(gold, prediction, [])
-    assert isinstance(told.feedback, str) and str(example.gold) in told.feedback
+    assert str(example.gold) in told.feedback
 
 
 def test_feedback_to_a_voter_says_whether_the_right_answer_was_on_the_ballot(arithmetic):
@@ -277,7 +286,9 @@ def test_a_server_that_refuses_every_call_ends_the_compilation_at_once(arithmeti
 
     lm, engine = scripted_lm(script, num_retries=0)
     with pytest.raises(RunError, match="wrong key"):
-        run(small("single"), arithmetic, "bootstrap-random-search", lm, {**examples, "train": arithmetic.split("train")})
+        run(
+            small("single"), arithmetic, "bootstrap-random-search", lm, {**examples, "train": arithmetic.split("train")}
+        )
     assert len(engine.requests) <= 8
 
 
@@ -331,7 +342,14 @@ def test_calls_are_counted_by_role_and_prompt_writing_apart(arithmetic, small, m
 
 def test_progress_is_shown_after_debates_and_candidates(arithmetic, small, model_of, examples):
     states = []
-    run(small("single"), arithmetic, "bootstrap-random-search", model_of(arithmetic, 0.8), examples, progress=states.append)
+    run(
+        small("single"),
+        arithmetic,
+        "bootstrap-random-search",
+        model_of(arithmetic, 0.8),
+        examples,
+        progress=states.append,
+    )
     assert states[-1].debates == max(state.debates for state in states) > 0
     assert states[-1].candidates >= 2
     assert states[-1].best is not None

@@ -10,7 +10,6 @@ import sys
 
 import dspy
 import pytest
-
 from townhall.evaluation.assembly import program as assemble
 from townhall.models.resolve import lm as model
 from townhall.models.server import SimulatedServer
@@ -40,7 +39,7 @@ COMMAND = ["--model", "known", "--seeds", "--concurrency", "1", "--response-form
 
 @pytest.fixture
 def server(arithmetic):
-    """A capturing server: agents that are right half of the time, and one empty reply in ten; same request, same reply."""
+    """A capturing server: agents are right half of the time, one reply in ten is empty; same request, same reply."""
     answers = {example.question: example.gold for example in arithmetic.examples}
     speak = Simulation(SimulatedBehaviour(accuracy=0.5, conform=0.3, answers=answers))
 
