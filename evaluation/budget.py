@@ -25,7 +25,10 @@ EXAMPLE: ContextVar[str] = ContextVar("townhall_example", default="")
 
 @dataclass(frozen=True)
 class Budget:
-    """Limits on what a run pays for in all, its earlier sessions included; replies from the cache are free.
+    """Limits on what a run pays for in all, its earlier sessions included.
+
+    Replies from the cache are free; but once a limit is used up nothing is started any more, since only an answered
+    call shows that it was in the cache.
 
     Attributes:
         calls: model calls; never exceeded.

@@ -176,7 +176,9 @@ class GridSummary(BaseModel):
         alone = "accuracy" if figure == "oracle" else figure
         return [
             [
-                getattr(self.single(one) if one == other else self.pair(one, other), alone if one == other else figure, None)
+                getattr(
+                    self.single(one) if one == other else self.pair(one, other), alone if one == other else figure, None
+                )
                 for other in self.models
             ]
             for one in self.models

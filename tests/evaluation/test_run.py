@@ -229,7 +229,7 @@ def test_replies_from_the_cache_are_free_of_the_budget(sums, adder, tmp_path):
     task = sums(6)
     lm, engine = adder(cache=True)
     evaluate(single(task), task, split="all", limit=4, lm=lm, out=tmp_path / "first")
-    run = evaluate(single(task), task, split="all", lm=lm, out=tmp_path / "run", budget=Budget(calls=2))
+    run = evaluate(single(task), task, split="all", lm=lm, out=tmp_path / "run", budget=Budget(calls=2), concurrency=1)
     assert run.summary.status == "complete"
     assert (run.usage.calls, run.usage.cached) == (2, 4)
     assert run.usage.uncached().calls == 6
