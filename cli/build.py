@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from ..registry import nearest
@@ -13,6 +13,8 @@ from .options import DEFAULT_LM
 if TYPE_CHECKING:
     import dspy
 
+    from ..evaluation.budget import Budget
+    from ..programs.base import Strategy
     from ..tasks.base import Example, Task
 
 
@@ -37,6 +39,39 @@ def task_of(name: str | None, data: str | None, options: Sequence[tuple[str, str
     return task(name, data, **dict(options))
 
 
+def with_examples(task: Task) -> Task:
+    """Read a task's data now, so that bad data is found before a model is fetched; returns the task.
+
+    Raises:
+        InputError: for bad data, or when something that scoring needs is missing.
+    """
+    if not _wants_judge(task):
+        task.check_scoring()
+    _ = task.examples
+    return task
+
+
+def ready_to_score(task: Task, models: Models | None = None) -> None:
+    """Give a task its judge, where it has one: the option `judge_lm`'s, else `--judge-lm`'s.
+
+    Raises:
+        InputError: when something that scoring needs is missing.
+    """
+    if _wants_judge(task):
+        from ..metrics.factuality import lm_judge
+        from ..models.resolve import lm
+
+        name = task.options.get("judge_lm")
+        judge = lm(name) if name else models.judge if models is not None else None
+        if judge is not None:
+            vars(task)["judge"] = lm_judge(judge)
+    task.check_scoring()
+
+
+def _wants_judge(task: Task) -> bool:
+    return "judge" in vars(task) and vars(task)["judge"] is None
+
+
 def example_of(task: Task, wanted: str) -> Example:
     """Return one example by its id, or by its position in the source ("#1" is the first).
 
@@ -55,6 +90,47 @@ def example_of(task: Task, wanted: str) -> Example:
     ids = [example.id for example in examples]
     hint = nearest(wanted, ids) or f" The first ones are: {', '.join(ids[:3])}"
     raise InputError(f"{task.source}: no example with the id '{wanted}'.{hint}")
+
+
+def program_of(
+    task: Task | None,
+    strategy: str,
+    settings: Mapping[str, Any],
+    models: Models,
+    *,
+    artifact: str | None = None,
+    answer: Any = str,
+) -> Strategy:
+    """Return the program that the options name, with its models.
+
+    Args:
+        task: whose questions it answers; None for a question of the user's own.
+        strategy: its name.
+        settings: that were given.
+        models: of the agents and the judge.
+        artifact: a folder with a tuned program, to take instead of the strategy as it comes.
+        answer: the type of the answer, where there is no task and no artifact.
+
+    Raises:
+        InputError: for bad settings, or an artifact whose answers are of another type than the task's.
+    """
+    from ..programs.base import STRATEGIES
+
+    if artifact is not None:
+        from ..optimize.answer_types import spec_of
+        from ..optimize.artifact import load
+
+        loaded = load(artifact, answer=task.answer_type if task is not None else None)
+        if task is not None and spec_of(loaded.answer_type) != spec_of(task.answer_type):
+            raise InputError(f"{artifact}: its answers are of another type than those of task '{task.name}'")
+        if settings:
+            loaded = loaded.reconfigured(**settings)
+        return loaded.with_models(models.panel, models.judge)
+    if task is not None:
+        from ..evaluation.assembly import program
+
+        return program(task, strategy, lms=models.panel, judge_lm=models.judge, **settings)
+    return STRATEGIES.get(strategy)(answer=answer, lms=models.panel, judge_lm=models.judge, **settings)
 
 
 @dataclass(frozen=True)
@@ -133,6 +209,13 @@ def models_of(
         judge=made[judge_lm] if judge_lm else None,
         adapter=adapter_of(adapter),
     )
+
+
+def budget_of(calls: int | None, tokens: int | None, cost: float | None) -> Budget:
+    """Return the budget that `--max-calls`, `--max-tokens` and `--max-cost` name."""
+    from ..evaluation.budget import Budget
+
+    return Budget(calls=calls, tokens=tokens, cost=cost)
 
 
 def adapter_of(name: str | None) -> dspy.Adapter | None:

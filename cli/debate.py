@@ -13,9 +13,10 @@ import click
 
 from ..errors import InputError
 from . import interrupt, screen
-from .build import Models, example_of, models_of, task_of
+from .build import Models, budget_of, example_of, models_of, program_of, ready_to_score, task_of, with_examples
 from .files import writable, write_json
 from .options import (
+    artifact_option,
     budget_options,
     combined,
     common_settings,
@@ -27,13 +28,12 @@ from .options import (
     strategy_option,
     task_options,
 )
-from .settings import StrategyCommand
+from .strategy_command import StrategyCommand
 from .text import clean
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..programs.base import Strategy
     from ..programs.observer import Observer
     from ..signatures.transcript import Usage
     from ..tasks.base import Example, Task
@@ -57,7 +57,15 @@ if TYPE_CHECKING:
 )
 @task_options
 @option("--example", metavar="ID", help="Debate this example of --task and score the answer; #1 is the first.")
-@combined(strategy_option, common_settings, model_options, no_cache_option, concurrency_option, budget_options)
+@combined(
+    strategy_option,
+    artifact_option,
+    common_settings,
+    model_options,
+    no_cache_option,
+    concurrency_option,
+    budget_options,
+)
 @option("--out", type=click.Path(), help="Also write the transcript, as JSON, to this file.")
 @output_options
 def command(
@@ -68,6 +76,7 @@ def command(
     task_option: tuple[tuple[str, str], ...],
     example: str | None,
     strategy: str,
+    artifact: str | None,
     settings: dict[str, Any],
     concurrency: int | None,
     max_calls: int | None,
@@ -82,25 +91,28 @@ def command(
 
     The transcript is shown as the agents speak, then the decision and what it cost.
     """
-    from ..evaluation.budget import Budget, CallControl
+    from ..evaluation.budget import CallControl
     from ..evaluation.run import priced
 
     asked, source, one = _question(question, answer, task, data, task_option, example)
     target = writable(out) if out is not None else None
     models = models_of(**model_names)
-    program = _program(strategy, settings, models, answer, source)
+    if source is not None:
+        ready_to_score(source, models)
+    program = program_of(source, strategy, settings, models, artifact=artifact, answer=answer_type_of(answer))
     if not as_json:
         screen.show(*_opening(asked, strategy, models))
     interrupt.set_hint("replies that came in are kept; the same command goes on from them")
     started = time.perf_counter()
-    budget = Budget(calls=max_calls, tokens=max_tokens, cost=max_cost)
+    budget = budget_of(max_calls, max_tokens, max_cost)
     with _watching(models, silent=as_json) as watcher:
         control = CallControl(concurrency or models.concurrency, budget, pricing=priced, outer=watcher)
-        prediction = _hold(program, asked, models, control, serve=not no_cache)
+        with _ready(models, control, serve=not no_cache):
+            prediction = program(question=asked)
+            score = source.score(prediction.answer, one) if source is not None and one is not None else None
     usage = control.total
     wall = time.perf_counter() - started
     transcript = prediction.transcript
-    score = source.score(prediction.answer, one) if source is not None and one is not None else None
     report = {
         "question": asked,
         "strategy": strategy,
@@ -161,25 +173,14 @@ def _question(
         raise InputError("a question and --task / --example at once; give one of them")
     if answer is not None:
         raise InputError("--answer is for a question of your own; a task has its own type of answer")
-    source = task_of(task, data, options)
-    source.check_scoring()
+    source = with_examples(task_of(task, data, options))
     one = example_of(source, example if example is not None else "#1")
     return one.question, source, one
 
 
-def _program(
-    strategy: str, settings: dict[str, Any], models: Models, answer: str | None, task: Task | None
-) -> Strategy:
-    from ..programs.base import STRATEGIES
-
-    if task is not None:
-        from ..evaluation.assembly import program
-
-        return program(task, strategy, lms=models.panel, judge_lm=models.judge, **settings)
-    return STRATEGIES.get(strategy)(answer=answer_type_of(answer), lms=models.panel, judge_lm=models.judge, **settings)
-
-
-def _hold(program: Strategy, question: str, models: Models, observer: Observer, *, serve: bool) -> Any:
+@contextmanager
+def _ready(models: Models, observer: Observer, *, serve: bool) -> Iterator[None]:
+    """Set the model, the adapter, the cache of replies and the observer."""
     import dspy
 
     from ..evaluation.reply_cache import replies
@@ -188,7 +189,7 @@ def _hold(program: Strategy, question: str, models: Models, observer: Observer, 
     token = OBSERVER.set(observer)
     try:
         with replies(serve=serve), dspy.context(lm=models.first, adapter=models.adapter):
-            return program(question=question)
+            yield
     finally:
         OBSERVER.reset(token)
 
@@ -225,7 +226,8 @@ def _watching(models: Models, *, silent: bool) -> Iterator[Observer]:
                 else:
                     self.asked.remove(name)
                 if self.status is not None and self.asked:
-                    self.status.update(f"waiting for {', '.join(self.asked)} ({ask.role})")
+                    who = ", ".join(self.asked) if len(self.asked) < 3 else f"{len(self.asked)} participants"
+                    self.status.update(f"waiting for {who} ({ask.role})")
 
         def on_turn(self, turn: Turn) -> None:
             if silent:

@@ -8,8 +8,9 @@ import click
 
 from ..errors import BudgetExceededError, InputError
 from . import interrupt, screen
-from .build import models_of, task_of
+from .build import budget_of, models_of, program_of, ready_to_score, task_of, with_examples
 from .options import (
+    artifact_option,
     budget_options,
     combined,
     common_settings,
@@ -22,7 +23,8 @@ from .options import (
     strategy_option,
     task_options,
 )
-from .settings import StrategyCommand, value_of
+from .settings import value_of
+from .strategy_command import StrategyCommand
 
 if TYPE_CHECKING:
     from ..evaluation.run_folder import Run
@@ -51,6 +53,7 @@ class EvaluateCommand(StrategyCommand):
 @combined(
     task_options,
     strategy_option,
+    artifact_option,
     common_settings,
     model_options,
     split_options,
@@ -92,6 +95,7 @@ def command(
     data: str | None,
     task_option: tuple[tuple[str, str], ...],
     strategy: str,
+    artifact: str | None,
     settings: dict[str, Any],
     split: str | None,
     limit: int | None,
@@ -116,21 +120,20 @@ def command(
     whatever stopped it; calls that were paid for are not made again, and a finished run is just shown. Exit code 3:
     a budget (--max-calls, --max-tokens, --max-cost) ended it.
     """
-    from ..evaluation.assembly import program
-    from ..evaluation.budget import Budget
     from ..evaluation.matching import evaluate_matched
     from ..evaluation.run import evaluate
 
-    source = task_of(task, data, task_option)
+    source = with_examples(task_of(task, data, task_option))
     models = models_of(**model_names)
+    ready_to_score(source, models)
     interrupt.set_hint("what is finished is kept; the same command goes on where it stopped")
-    strategy_program = program(source, strategy, lms=models.panel, judge_lm=models.judge, **settings)
+    program = program_of(source, strategy, settings, models, artifact=artifact)
     shared: dict[str, Any] = {
         "out": out,
         "lm": models.first,
         "adapter": models.adapter,
         "concurrency": concurrency,
-        "budget": Budget(calls=max_calls, tokens=max_tokens, cost=max_cost),
+        "budget": budget_of(max_calls, max_tokens, max_cost),
         "by": by,
         "fresh": fresh,
         "progress": True,
@@ -138,10 +141,10 @@ def command(
     if match_cost is not None:
         if split is not None or limit is not None:
             raise InputError("--match-cost takes the run's own examples; leave out --split and --limit")
-        run = evaluate_matched(strategy_program, source, match_cost, per=match_per, spread=match_spread, **shared)
+        run = evaluate_matched(program, source, match_cost, per=match_per, spread=match_spread, **shared)
     else:
         chosen: dict[str, Any] = {"split": split_of(split, order), "limit": limit, "order": order, "seed": shuffle_seed}
-        run = evaluate(strategy_program, source, **chosen, **shared)
+        run = evaluate(program, source, **chosen, **shared)
     return report(run, as_json=as_json)
 
 

@@ -10,7 +10,7 @@ import click
 from . import screen
 from .options import output_options
 
-KINDS = ("tasks", "strategies", "models", "decisions")
+KINDS = ("tasks", "strategies", "models", "decisions", "teleprompters", "formats")
 
 
 @click.command(
@@ -20,7 +20,7 @@ KINDS = ("tasks", "strategies", "models", "decisions")
 @click.argument("kind", type=click.Choice(KINDS))
 @output_options
 def command(kind: str, as_json: bool) -> None:
-    """List tasks, strategies, embedded models, or decision rules.
+    """List tasks, strategies, models, decision rules, teleprompters, or export formats.
 
     Settings of a strategy: `townhall evaluate --strategy NAME --help`; options of a task: `townhall evaluate --task
     NAME --help`.
@@ -30,7 +30,15 @@ def command(kind: str, as_json: bool) -> None:
 
 def print_list(kind: str, as_json: bool) -> None:
     """Print one list."""
-    items = {"tasks": tasks, "strategies": strategies, "models": models, "decisions": decisions}[kind]()
+    found = {
+        "tasks": tasks,
+        "strategies": strategies,
+        "models": models,
+        "decisions": decisions,
+        "teleprompters": teleprompters,
+        "formats": formats,
+    }
+    items = found[kind]()
     if as_json:
         screen.print_json(items)
         return
@@ -39,6 +47,8 @@ def print_list(kind: str, as_json: bool) -> None:
         "strategies": (("strategy", "what happens"), ("name", "summary")),
         "models": (("--lm", "ready", ">size", "licence", "what it is"), ("name", "state", "size", "license", "text")),
         "decisions": (("decision rule", "what it returns"), ("name", "summary")),
+        "teleprompters": (("--teleprompter", "what it does"), ("name", "summary")),
+        "formats": (("--format", "what is written"), ("name", "summary")),
     }
     titles, keys = shown[kind]
     screen.show(screen.rows(screen.table(*titles), ([item[key] for key in keys] for item in items)))
@@ -112,3 +122,26 @@ def decisions() -> list[dict[str, Any]]:
         text = inspect.getdoc(rule) or ""
         found.append({"name": name, "summary": " ".join(text.partition("\n\n")[0].split())})
     return found
+
+
+def teleprompters() -> list[dict[str, Any]]:
+    """Return every teleprompter: name, summary, sizes with their defaults."""
+    from ..optimize.teleprompters.base import TELEPROMPTERS
+    from .settings import attribute_helps
+
+    found = []
+    for name, kind in TELEPROMPTERS:
+        helps = attribute_helps(kind.Sizes)
+        sizes = {
+            size: {"default": field.get_default(call_default_factory=True), "help": helps.get(size, "")}
+            for size, field in kind.Sizes.model_fields.items()
+        }
+        found.append({"name": name, "summary": kind.summary, "sizes": sizes})
+    return found
+
+
+def formats() -> list[dict[str, Any]]:
+    """Return every export format: name and summary."""
+    from ..optimize.exporters.base import EXPORTERS
+
+    return [{"name": name, "summary": kind.summary} for name, kind in EXPORTERS]

@@ -29,15 +29,21 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "compare": Entry("compare", "Compare runs example by example, with intervals and cost."),
         "show": Entry("show", "Show a run, or one example's transcript."),
     },
+    "Tune and hand over": {
+        "compile": Entry("compile", "Improve a strategy's prompts with a teleprompter."),
+        "tune": Entry("tune", "Search a debate's shape: how many speak, for how long, and more."),
+        "study": Entry("study", "Show what a search found."),
+        "export": Entry("export", "Write a tuned program in a form that runs elsewhere."),
+    },
     "Data": {
-        "generate": Entry("generate", "Write a task's generated examples to a file, or verify a file of puzzles."),
+        "generate": Entry("generate", "Write generated examples, or verify a file of puzzles."),
         "export-data": Entry("export_data", "Write a run's agreed answers as fine-tuning data."),
     },
     "Models and machine": {
         "models": Entry("models", "List, pull and find the embedded models."),
         "serve-simulated": Entry("serve_simulated", "Serve the simulated model as an OpenAI-compatible endpoint."),
-        "list": Entry("listing", "List tasks, strategies, models or decision rules."),
-        "doctor": Entry("doctor", "Say what is installed, which model answers, and where things are kept."),
+        "list": Entry("listing", "List tasks, strategies, models, teleprompters and more."),
+        "doctor": Entry("doctor", "Say what is installed, what answers, and where things are."),
     },
 }
 

@@ -67,17 +67,24 @@ strategy_option = option(
     show_default=True,
     help="The strategy; `townhall list strategies` names them all. `--strategy NAME --help` lists its settings.",
 )
+artifact_option = option(
+    "--artifact",
+    metavar="FOLDER",
+    type=click.Path(),
+    help="A tuned program in place of --strategy; its settings can be changed as the strategy's.",
+)
 #: Settings that every strategy has; the others become options once `--strategy` is known (see `settings`).
+temperature_option = option(
+    "--temperature",
+    type=Number(float, 0, 2),
+    help="Of all roles; at 0 the agents' identical requests get one reply.",
+    when_absent="the model's own",
+)
 common_settings = combined(
     option(
         "--seed", type=Number(int, 0), help="Another seed gives other samples of the same debates.", when_absent="0"
     ),
-    option(
-        "--temperature",
-        type=Number(float, 0, 2),
-        help="Of all roles; at 0 the agents' identical requests get one reply.",
-        when_absent="the model's own",
-    ),
+    temperature_option,
 )
 
 lm_option = option(
@@ -146,6 +153,23 @@ budget_options = combined(
 )
 concurrency_option = option(
     "--concurrency", type=Number(int, 1), help="Model calls under way at once.", when_absent="what suits the model"
+)
+
+
+#: Of the commands that tune a program and evaluate it held out.
+tuning_options = combined(
+    option(
+        "--seed",
+        "tuning_seed",
+        type=Number(int, 0),
+        default=0,
+        show_default=True,
+        help="Of everything that is drawn: examples, candidates, trials.",
+    ),
+    option("--test/--no-test", default=True, show_default=True, help="Evaluate the result on the test split."),
+    option("--test-limit", type=Number(int, 1), help="At most so many test examples."),
+    option("--out", metavar="FOLDER", type=click.Path(), help="The artifact's folder.", when_absent="below artifacts/"),
+    option("--overwrite", is_flag=True, help="Replace another program's artifact that is there."),
 )
 
 

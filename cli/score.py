@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import screen
-from .build import task_of
+from .build import ready_to_score, task_of
 from .options import option, output_options, task_options
 
 if TYPE_CHECKING:
@@ -50,13 +50,15 @@ def command(
     records: str | None,
     as_json: bool,
 ) -> None:
-    """Score model outputs that are there already; no model is called.
+    """Score model outputs that are there already; no model is called (but the judge of a task that has one).
 
     Scores are fractions of all rows: blanks count as wrong. "n/a" stands where no row is in a score's denominator.
     """
     from ..evaluation.scoring import score_outputs
 
-    found = score_outputs(task_of(task, data, task_option), outputs, rule=extract, by=by, records=records)
+    source = task_of(task, data, task_option)
+    ready_to_score(source)
+    found = score_outputs(source, outputs, rule=extract, by=by, records=records)
     if as_json:
         screen.print_json(found.as_json())
     else:

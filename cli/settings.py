@@ -1,8 +1,4 @@
-"""A strategy's settings as command-line options, made from its config when the strategy is known.
-
-`townhall evaluate --strategy society --agents 3` works because the command looks for `--strategy` first, and then
-takes the fields of that strategy's config as options.
-"""
+"""A strategy's settings as command-line options, made from the fields of its config."""
 
 from __future__ import annotations
 
@@ -21,85 +17,36 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from pydantic.fields import FieldInfo
 
+    from ..programs.base import StrategyConfig
+
 #: Prefix of the settings' names among a command's parameters.
-_PREFIX = "setting_"
+PREFIX = "setting_"
 
 
-class StrategyCommand(click.Command):
-    """A command with `--strategy` (and perhaps `--task`), whose help and options depend on their values.
-
-    The callback receives the strategy's settings as one dictionary under the name `settings`.
-    """
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Find the strategy among the arguments, then parse them with its settings as options."""
-        asked_for_help = bool(set(args) & set(ctx.help_option_names))
-        named = value_of(args, "--strategy")
-        # DSPy takes half a second to import: the general help page does without it.
-        if named is not None or not asked_for_help:
-            name = named if named is not None else self._default("strategy")
-            ctx.meta["townhall.settings"] = self._settings(name)
-            ctx.meta["townhall.strategy"] = name
-        ctx.meta["townhall.task"] = value_of(args, "--task")
-        rest = super().parse_args(ctx, args)
-        own = [param.name for param in ctx.meta.get("townhall.settings", [])]
-        settings = {name.removeprefix(_PREFIX): ctx.params.pop(name) for name in own if name is not None}
-        for name in ("seed", "temperature"):
-            if name in ctx.params:
-                settings[name] = ctx.params.pop(name)
-        given = {name: value for name, value in settings.items() if value is not None and value != ()}
-        ctx.params["settings"] = checked(given, ctx.params["strategy"])
-        return rest
-
-    def _default(self, name: str) -> str:
-        return next(str(param.default) for param in self.params if param.name == name)
-
-    def _settings(self, strategy: str) -> list[click.Option]:
-        from ..programs.base import STRATEGIES
-
-        taken = {name for param in self.params for name in param.opts}
-        return options_of(STRATEGIES.get(strategy).Config, taken)
-
-    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Return the command's own options and the strategy's."""
-        own: list[click.Option] = ctx.meta.get("townhall.settings", [])
-        params = super().get_params(ctx)
-        return [*params[:-1], *own, *params[-1:]]
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options in sections: the command's, the strategy's settings, the task's options."""
-        own: list[click.Option] = ctx.meta.get("townhall.settings", [])
-        general = [param for param in self.get_params(ctx) if param not in own and isinstance(param, click.Option)]
-        with formatter.section("Options"):
-            formatter.write_dl([record for param in general if (record := param.get_help_record(ctx))])
-        if own:
-            with formatter.section(f"Settings of {ctx.meta['townhall.strategy']}"):
-                formatter.write_dl([record for param in own if (record := param.get_help_record(ctx))])
-        if name := ctx.meta.get("townhall.task"):
-            from ..tasks.base import TASKS
-
-            if known := TASKS.get(name).option_help:
-                with formatter.section(f"Options of the task {name} (-T KEY=VALUE)"):
-                    formatter.write_dl(list(known.items()))
-
-
-def checked(settings: Mapping[str, Any], strategy: str) -> dict[str, Any]:
+def checked(
+    settings: Mapping[str, Any], config: type[StrategyConfig], strategy: str, base: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return settings that the strategy accepts; a list of personas is used in full unless they say otherwise.
+
+    Args:
+        settings: as given.
+        config: the strategy's.
+        strategy: its name.
+        base: the settings that they change, of an artifact's program.
 
     Raises:
         InputError: for a value that the strategy's config refuses; the text names the option.
     """
-    from ..programs.base import STRATEGIES, build_config
+    from ..programs.base import build_config
 
-    kind = STRATEGIES.get(strategy).Config
     values = dict(settings)
-    if values.get("persona_list") and "persona_style" in kind.model_fields:
+    if values.get("persona_list") and "persona_style" in config.model_fields:
         values = {"persona_style": "listed", "personas": min(len(values["persona_list"]), 15), **values}
     try:
-        build_config(kind, values, strategy)
+        build_config(config, {**base, **values}, strategy)
     except InputError as error:
         text = str(error)
-        name = next((name for name in kind.model_fields if text.startswith(f"{name} is ")), None)
+        name = next((name for name in config.model_fields if text.startswith(f"{name} is ")), None)
         raise InputError(text.replace(name, f"--{name.replace('_', '-')}", 1) if name else text) from None
     return values
 
@@ -117,17 +64,18 @@ def value_of(args: Sequence[str], option: str) -> str | None:
     return found
 
 
-def options_of(config: type[BaseModel], taken: set[str]) -> list[click.Option]:
+def options_of(config: type[BaseModel], taken: set[str], *, every: bool = False) -> list[click.Option]:
     """Return one option for each setting that the command line does not have already.
 
     Args:
-        config: a strategy's config.
+        config: a strategy's config, or another model.
         taken: the command's own options; a setting of such a name becomes `--strategy-NAME`.
+        every: also `seed` and `temperature`, which are options of the commands that run strategies.
     """
     helps = attribute_helps(config)
     made = []
     for name, field in config.model_fields.items():
-        if name in ("seed", "temperature"):  # every strategy has them: they are options of the command itself
+        if name in ("seed", "temperature") and not every:
             continue
         made.append(_option(name, field, helps.get(name, field.description or ""), taken))
     return made
@@ -143,7 +91,7 @@ def _option(name: str, field: FieldInfo, text: str, taken: set[str]) -> click.Op
         flag = flag.replace("--", "--strategy-", 1)
     text = f"{text[:1].upper()}{text[1:]}"
     settings: dict[str, Any] = {"help": text, "default": None, "when_absent": _default_text(field)}
-    declared = [flag, f"{_PREFIX}{name}"]
+    declared = [flag, f"{PREFIX}{name}"]
     if kind is bool:
         return Option([f"{flag}/--no-{flag.removeprefix('--')}", declared[1]], is_flag=True, **settings)
     if get_origin(kind) is dict:

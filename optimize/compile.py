@@ -186,6 +186,8 @@ def compile(
     lm: dspy.LM | None = None,
     concurrency: int | None = None,
     progress: Callable[[CompileState], None] | None = None,
+    train_size: int | None = None,
+    dev_size: int | None = None,
     **sizes: Any,
 ) -> Compiled:
     """Improve a program's prompts with a teleprompter.
@@ -209,13 +211,17 @@ def compile(
         lm: the model of roles that have none of their own; None for the configured one.
         concurrency: model calls in flight at most; what suits the model when None.
         progress: is shown how far it is, after every debate and candidate; it may be called from several threads.
-        **sizes: of the teleprompter, see its `Sizes`.
+        train_size: the teleprompter's size `train`: at most so many training examples.
+        dev_size: its size `dev`, likewise.
+        **sizes: its other sizes, see its `Sizes`.
 
     Raises:
         InputError: for bad input, or when something that the teleprompter needs is missing.
         RunError: when the models cannot be used, or no debate could be won.
     """
     kind = TELEPROMPTERS.get(teleprompter)
+    counts = {"train": train_size, "dev": dev_size}
+    sizes |= {name: count for name, count in counts.items() if count is not None}
     with dspy.context(**({"lm": lm} if lm is not None else {})):
         job = _Job(
             program=program,
@@ -266,7 +272,7 @@ class _Job:
         most = getattr(self.sizes, split)
         if given is None:
             return self.task.split("train" if split == "train" else "dev", limit=most, seed=self.seed)
-        if most is not None and len(given) > most and split in self.sizes.model_fields_set | {"train", "dev"}:
+        if most is not None and len(given) > most:
             self.notes.append(f"the first {most} of {len(given)} {split} examples were used (size {split})")
         return list(given[:most])
 
