@@ -11,16 +11,18 @@ from pydantic import BaseModel, ConfigDict, Field
 from ..metrics.parity import Complementarity, complementarity, unanimous_wrong
 from ..metrics.statistics import compare_paired
 from ..signatures.transcript import Usage
-from .records import Group, Interval, Status
+from .records import Group, Interval, Status, Summary
 from .run_folder import Run
 
 #: The figures that `GridSummary.matrix` gives.
 Figure = Literal["accuracy", "gain", "parity", "parity_min", "oracle", "complementarity"]
 FIGURES: tuple[Figure, ...] = ("accuracy", "gain", "parity", "parity_min", "oracle", "complementarity")
+#: What dynamics count of the judge.
+JUDGE = ("judged", "judged_right", "judge_could")
 
 
 class Cell(BaseModel):
-    """One run of a grid: a model alone.
+    """One run of a grid: a model alone, or (as a `PairCell`) a pair.
 
     Attributes:
         models: the names of its models, one or two.
@@ -72,7 +74,8 @@ class PairCell(Cell):
         both_right: share that both have right alone.
         unanimous_wrong: share on which both give the same wrong answer alone.
         judged: debates that the judge was called for.
-        judge_right: how many of them it ended with the right answer.
+        judged_right: those of them that ended with the right answer.
+        judge_could: those of them in which one side was right, so that the judge could be.
         dynamics: what the debates show, see `metrics.dynamics`.
     """
 
@@ -86,7 +89,8 @@ class PairCell(Cell):
     both_right: float | None = None
     unanimous_wrong: float | None = None
     judged: int = 0
-    judge_right: int = 0
+    judged_right: int = 0
+    judge_could: int = 0
     dynamics: dict[str, Any] = Field(default_factory=dict)
 
 
@@ -131,8 +135,9 @@ class GridSummary(BaseModel):
         singles: the models alone, as far as there are records.
         pairs: the debates, likewise.
         ensemble: all models together; None until each has some example in common with the others.
-        judged: debates that the judge was called for, of all pairs.
-        judge_right: how many of them it ended with the right answer.
+        judged: debates of all pairs that the judge was called for.
+        judged_right: those of them that ended with the right answer.
+        judge_could: those of them in which one side was right.
         usage: all that the grid paid for and was served from the cache.
         planned_calls: calls by the formula of `grid.planned_calls`, with the judge's as far as they are known.
         seconds: wall-clock time of all runs.
@@ -153,7 +158,8 @@ class GridSummary(BaseModel):
     pairs: list[PairCell] = Field(default_factory=list)
     ensemble: Ensemble | None = None
     judged: int = 0
-    judge_right: int = 0
+    judged_right: int = 0
+    judge_could: int = 0
     usage: Usage = Field(default_factory=Usage)
     planned_calls: int = 0
     seconds: float = 0.0
@@ -191,17 +197,15 @@ class Outcome:
 
     Attributes:
         folder: the run's, seen from the grid's.
-        run: the run without its records.
+        summary: the run's.
         scores: the main score by example fingerprint.
         buckets: the answers' voting buckets, None for a blank.
-        judged: examples that the judge was called for.
     """
 
     folder: str
-    run: Run
+    summary: Summary
     scores: dict[str, float]
     buckets: dict[str, str | None]
-    judged: frozenset[str]
 
     @classmethod
     def of(cls, folder: str, run: Run) -> Outcome:
@@ -211,20 +215,14 @@ class Outcome:
         }
         return cls(
             folder=folder,
-            run=Run(run.folder, run.info, [], run.summary),
+            summary=run.summary,
             scores={record.fingerprint: record.score for record in run.records},
             buckets={key: decision.bucket if decision is not None else None for key, decision in decisions.items()},
-            judged=frozenset(key for key, decision in decisions.items() if decision is not None and decision.judged),
         )
-
-    @property
-    def judge_right(self) -> int:
-        """How many judged debates ended with the right answer."""
-        return sum(self.scores[key] == 1 for key in self.judged)
 
     def cell(self, models: Sequence[str]) -> dict[str, Any]:
         """Return the fields of a `Cell`."""
-        summary = self.run.summary
+        summary = self.summary
         return {
             "models": list(models),
             "run": self.folder,
@@ -243,6 +241,11 @@ class Outcome:
         }
 
 
+def single_cell(name: str, outcome: Outcome) -> Cell:
+    """Return the cell of a model alone."""
+    return Cell(**outcome.cell([name]))
+
+
 def pair_cell(names: tuple[str, str], debate: Outcome, singles: Mapping[str, Outcome]) -> PairCell:
     """Return the cell of a pair.
 
@@ -251,12 +254,9 @@ def pair_cell(names: tuple[str, str], debate: Outcome, singles: Mapping[str, Out
         debate: their debates.
         singles: outcomes of the models alone, by name; further ones are ignored.
     """
-    cell = PairCell(
-        **debate.cell(names),
-        judged=len(debate.judged),
-        judge_right=debate.judge_right,
-        dynamics=debate.run.summary.dynamics,
-    )
+    dynamics = debate.summary.dynamics
+    judge = {name: dynamics.get(name, 0) for name in JUDGE}
+    cell = PairCell(**debate.cell(names), **judge, dynamics=dynamics)
     alone = {name: singles[name] for name in names if name in singles}
     common = _common([debate, *alone.values()])
     if len(alone) < 2 or not common:

@@ -93,16 +93,7 @@ class RunFolder:
         self.path = path
         self._lock = threading.Lock()
         self._files: dict[str, Any] = {}
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-            self._guard = FileLock(path / LOCK, timeout=0)
-            self._guard.acquire()
-        except FileExistsError:
-            raise InputError(f"{path}: is a file; --out must name a folder") from None
-        except Timeout:
-            raise RunError(f"{path}: another process is writing this run; wait for it or use another --out") from None
-        except OSError as error:
-            raise InputError(f"{path}: the run folder cannot be written ({error.strerror or error})") from None
+        self._guard = lock_folder(path, "run")
 
     def open(self, info: RunInfo, *, fresh: bool = False) -> RunInfo | None:
         """Check that a run may be kept here, and make what is there ready to be continued.
@@ -153,11 +144,11 @@ class RunFolder:
 
     def write_info(self, info: RunInfo) -> None:
         """Write `run.json`."""
-        _write(self.path / RUN, info, sync=True)
+        write_model(self.path / RUN, info, sync=True)
 
     def write_summary(self, summary: Summary) -> None:
         """Write `summary.json`."""
-        _write(self.path / SUMMARY, summary, sync=False)  # it can be made again from the records
+        write_model(self.path / SUMMARY, summary, sync=False)  # it can be made again from the records
 
     def forget_summary(self) -> None:
         """Remove `summary.json`, which new records would make wrong."""
@@ -215,6 +206,30 @@ class RunFolder:
         self.close()
 
 
+def lock_folder(path: Path, what: str) -> FileLock:
+    """Make a folder if need be, and keep other processes out of it until the lock is released.
+
+    Args:
+        path: the folder.
+        what: what it holds, for error texts ("run").
+
+    Raises:
+        InputError: when it cannot be written, or is a file.
+        RunError: when another process has it.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        guard = FileLock(path / LOCK, timeout=0)
+        guard.acquire()
+    except FileExistsError:
+        raise InputError(f"{path}: is a file; --out must name a folder") from None
+    except Timeout:
+        raise RunError(f"{path}: another process is writing this {what}; wait for it or use another --out") from None
+    except OSError as error:
+        raise InputError(f"{path}: the {what} folder cannot be written ({error.strerror or error})") from None
+    return guard
+
+
 def load_run(path: Path | str) -> Run:
     """Read a run from its folder. A run without a summary (still running, or killed) gets one made from its records.
 
@@ -226,7 +241,7 @@ def load_run(path: Path | str) -> Run:
     records = read_records(folder)
     file = folder / SUMMARY
     if file.exists():
-        return Run(folder, info, records, _read(file, Summary))
+        return Run(folder, info, records, read_model(file, Summary))
     from .summary import summarise
 
     calls = list(read_calls(folder))
@@ -244,7 +259,7 @@ def read_info(folder: Path) -> RunInfo:
     if not file.exists():
         what = "no such folder" if not folder.exists() else "not a run folder (it has no run.json)"
         raise InputError(f"{folder}: {what}")
-    info = _read(file, RunInfo)
+    info = read_model(file, RunInfo)
     if info.format_version > FORMAT_VERSION:
         raise InputError(
             f"{file}: format version {info.format_version} is later than this townhall's {FORMAT_VERSION}; update it"
@@ -315,7 +330,12 @@ def _is_json(line: bytes) -> bool:
     return True
 
 
-def _read(file: Path, kind: type[Model]) -> Model:
+def read_model(file: Path, kind: type[Model]) -> Model:
+    """Read a JSON file that a run or a study wrote.
+
+    Raises:
+        InputError: when it cannot be read or is damaged; the text names the file and the field.
+    """
     try:
         return kind.model_validate_json(file.read_bytes())
     except ValidationError as error:
@@ -326,8 +346,17 @@ def _read(file: Path, kind: type[Model]) -> Model:
         raise InputError(f"{file}: cannot be read ({error.strerror or error})") from None
 
 
-def _write(file: Path, content: BaseModel, *, sync: bool) -> None:
-    """Replace a file in one step, so that no reader and no kill ever meets half of it."""
+def write_model(file: Path, content: BaseModel, *, sync: bool) -> None:
+    """Replace a file in one step, so that no reader and no kill ever meets half of it.
+
+    Args:
+        file: where to.
+        content: written as JSON.
+        sync: wait until it is on the disk for good.
+
+    Raises:
+        RunError: when it cannot be written.
+    """
     text = json.dumps(content.model_dump(mode="json"), ensure_ascii=False, indent=1) + "\n"
     part = file.with_name(f"{file.name}.part")
     try:
