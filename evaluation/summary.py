@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..errors import InputError
+from ..metrics.dynamics import corpus_dynamics, debate_dynamics
 from ..signatures.transcript import Usage
 from ..tasks.base import TASKS, Task
 from .accounting import only_cached
@@ -57,8 +58,31 @@ def summarise(
         failed=sum(record.error is not None for record in records),
         blank=sum(record.blank for record in records),
         seconds=sum(session.seconds for session in info.sessions),
+        dynamics=dynamics_of(records, by),
         simulated=info.simulated,
     )
+
+
+def dynamics_of(records: Sequence[Record], by: str | None = None) -> dict[str, Any]:
+    """Return what the records' debates show, see `metrics.dynamics`; empty where nobody had anything to change.
+
+    Args:
+        records: those without a transcript are left out.
+        by: a field to group by.
+    """
+    debates = []
+    for record in records:
+        if record.transcript is None:
+            continue
+        scores = record.answer_scores
+        # Where a model judges answers, those on the way were not scored: it is not known who was right.
+        known = bool(scores) or record.blank
+        is_right = (lambda bucket, scores=scores: scores.get(bucket, 0.0) >= 1.0) if known else None
+        group = str(record.meta[by]) if by and record.meta.get(by) is not None else None
+        debate = debate_dynamics(record.transcript, is_right, group=group)
+        if len(debate.answers) > 1 or len(debate.rounds) > 1:
+            debates.append(debate)
+    return corpus_dynamics(debates).as_dict() if debates else {}
 
 
 def _usage_by_role(records: Sequence[Record], calls: Iterable[PaidCall]) -> dict[str, Usage]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from townhall.evaluation.assembly import program
 from townhall.evaluation.intervals import score_intervals
-from townhall.evaluation.run import evaluate
+from townhall.evaluation.run import evaluate, load_run
 from townhall.metrics.score import Score
 from townhall.metrics.statistics import share_interval
 from townhall.tasks.base import Example, Scored
@@ -85,4 +85,28 @@ def test_debates_show_their_dynamics(sums, scripted_lm, asked, tmp_path):
     society = program(task, "society", agents=2, rounds=2, persona_list=[{"name": "One"}, {"name": "Two"}])
     run = evaluate(society, task, split="all", lm=lm, out=tmp_path / "run")
     assert run.scores["accuracy"] == 1.0
-    assert run.summary.dynamics
+    found = run.summary.dynamics
+    assert found["debates"] == found["known"] == 4
+    assert found["accuracy"] == [0.5, 1.0]
+    assert found["consensus"] == [0.0, 1.0]
+    assert found["flips"] == {"right -> right": [4], "wrong -> right": [4]}
+    assert found["follows"] == {"1 -> 0": 4}
+    assert load_run(tmp_path / "run").summary.dynamics == found
+
+
+def test_one_agent_that_answers_once_has_no_dynamics(sums, adder, tmp_path):
+    task = sums(2)
+    lm, _ = adder()
+    run = evaluate(program(task, "single"), task, split="all", lm=lm, out=tmp_path / "run")
+    assert run.summary.dynamics == {}
+
+
+def test_dynamics_are_grouped_as_the_scores_are(sums, adder, tmp_path):
+    task = sums(12)
+    lm, _ = adder()
+    vote = program(task, "majority", samples=2)
+    run = evaluate(vote, task, split="all", lm=lm, out=tmp_path / "run", by="size")
+    assert {name: group["debates"] for name, group in run.summary.dynamics["groups"].items()} == {
+        "large": 2,
+        "small": 10,
+    }
