@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
 
@@ -216,8 +215,3 @@ def _annotation(
     if part.get("type") in _JSON_TYPES and not set(part) - {"type", "title", "description", "default"}:
         return _JSON_TYPES[part["type"]]
     raise _UnreadableSchema(f"a field of type {part.get('type', 'any')} is not rebuilt")
-
-
-def is_optional(annotation: Any) -> bool:
-    """Return whether an annotation admits None."""
-    return get_origin(annotation) in (Union, UnionType) and type(None) in get_args(annotation)

@@ -30,12 +30,14 @@ from ..tasks.base import Task
 from .answer_types import AnswerSpec, spec_of, type_of
 from .compile import CompileReport
 from .ensemble import Ensemble, EnsembleConfig
-from .held_out import HeldOutReport, fingerprint_of
+from .held_out import LEDGER, HeldOutReport, fingerprint_of
 from .nearest_demos import NearestDemos
 from .templates import Messages, output_schema, role_id, template
 
 ARTIFACT, PROGRAM, PROMPTS = "artifact.json", "program.json", "prompts"
 FORMAT_VERSION = 1
+#: What stands in an artifact's folder, the runs of its final evaluation included.
+_OURS = {PROGRAM, PROMPTS, "held-out", LEDGER, f"{LEDGER}.lock"}
 #: Larger files are refused: no program has that much to say.
 _LARGEST_FILE = 64 << 20
 
@@ -176,6 +178,9 @@ def save_artifact(
     _check_folder(folder, info, overwrite)
     try:
         (folder / PROMPTS).mkdir(parents=True, exist_ok=True)
+        for stale in (folder / PROMPTS).iterdir():
+            if stale.is_file() and stale.name.endswith((".md", ".messages.json", ".schema.json")):
+                stale.unlink()
         write_text(folder / PROGRAM, to_json(program_state(program)))
         for name, predictor in program.named_predictors():
             identity = role_id(name)
@@ -296,8 +301,10 @@ def _check_folder(folder: Path, info: ArtifactInfo, overwrite: bool) -> None:
     if (folder / ARTIFACT).exists():
         if not overwrite and load_info(folder).program_fingerprint != info.program_fingerprint:
             raise InputError(f"{folder}: holds another program's artifact; choose another folder, or overwrite it")
-    elif any(folder.iterdir()):
-        raise InputError(f"{folder}: holds something else than an artifact; choose another folder")
+        return
+    # A folder that a killed process left half written is taken over.
+    if strange := sorted({path.name for path in folder.iterdir()} - _OURS):
+        raise InputError(f"{folder}: holds something else than an artifact ({strange[0]}); choose another folder")
 
 
 def write_text(path: Path, text: str) -> None:
@@ -438,7 +445,8 @@ def typed_demo(signature: type[dspy.Signature], demo: Mapping[str, Any]) -> dspy
                 typed = TypeAdapter(field.annotation).validate_python(values[name])
             except ValidationError:
                 continue
-            if serialize_for_json(typed) == values[name]:
+            # Not by ==, for which 3, 3.0 and True may be one.
+            if json.dumps(serialize_for_json(typed)) == json.dumps(values[name]):
                 values[name] = typed
     return dspy.Example(**values)
 

@@ -61,6 +61,11 @@ class Ensemble(Strategy):
         """All members' agents."""
         return sum(member.agents for member in self.members)
 
+    @property
+    def lms(self) -> tuple[dspy.LM, ...]:
+        """The first member's models."""
+        return self.members[0].lms
+
     def max_calls(self) -> int:
         """All members' calls."""
         return sum(member.max_calls() for member in self.members)

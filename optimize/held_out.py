@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ..errors import InputError, RunError
 from ..evaluation.assembly import program as assemble
 from ..evaluation.budget import Budget
+from ..evaluation.comparison import compare
 from ..evaluation.fingerprints import content_hash, examples_fingerprint, program_fingerprint
 from ..evaluation.matching import evaluate_matched
 from ..evaluation.progress import Progress
@@ -28,8 +29,10 @@ from ..evaluation.records import Interval
 from ..evaluation.run import Run, evaluate
 from ..models import resolve
 from ..programs.base import Strategy
+from ..programs.majority import MAX_SAMPLES
 from ..signatures.transcript import Usage
 from ..tasks.base import Example, Task
+from .ensemble import Ensemble
 
 LEDGER = "held_out.jsonl"
 #: Digits of an example's fingerprint that the ledger keeps.
@@ -215,6 +218,26 @@ class Ledger:
         return len({opening.program for opening in self.openings() if short & set(opening.examples)})
 
 
+class Gain(BaseModel):
+    """How much better the tuned program is than another, over the same examples.
+
+    Attributes:
+        estimate: difference of the mean scores, tuned minus other.
+        low: lower end of its 95 % interval.
+        high: upper end.
+        p_value: two-sided, of no difference, corrected for the number of comparisons (Holm).
+        test: how it was computed, see `metrics.statistics.PairedComparison`.
+        n: examples that both have.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    p_value: float
+    test: str
+    n: int
+
+
 class Row(BaseModel):
     """One program's result on the test examples.
 
@@ -224,6 +247,7 @@ class Row(BaseModel):
         score: the task's main score; None for "n/a".
         interval: its confidence interval; None where it has none.
         scores: all corpus scores.
+        gain: of the tuned program over this one; None for itself.
         n: examples.
         failed: examples that failed; they score 0.
         usage: what it costs without a cache.
@@ -236,6 +260,7 @@ class Row(BaseModel):
     score: float | None
     interval: Interval | None = None
     scores: dict[str, float | None] = Field(default_factory=dict)
+    gain: Gain | None = None
     n: int
     failed: int = 0
     usage: Usage = Field(default_factory=Usage)
@@ -287,6 +312,7 @@ class _Final:
     budget: Budget | None
     examples: list[Example]
     rows: list[Row] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
     simulated: bool = False
 
     def run(self, name: str, program: Strategy, matched: Run | None = None) -> Run:
@@ -296,6 +322,7 @@ class _Final:
         else:
             made = evaluate_matched(program, self.splits.task, matched, examples=self.examples, **settings)
         summary = made.summary
+        self.runs.append(made)
         self.simulated = self.simulated or summary.simulated
         self.rows.append(
             Row(
@@ -314,6 +341,20 @@ class _Final:
         if self.budget is not None:
             self.budget = self.budget.minus(made.summary.usage)
         return made
+
+    def compare(self) -> None:
+        """Compare the tuned program, which was run first, with the others."""
+        first, *others = self.runs
+        for row, pair in zip(self.rows[1:], compare(first, *others).pairs, strict=True):
+            found = pair.result
+            row.gain = Gain(
+                estimate=-found.difference.estimate,
+                low=-found.difference.high,
+                high=-found.difference.low,
+                p_value=pair.p_adjusted,
+                test=found.test,
+                n=found.n,
+            )
 
 
 def evaluate_held_out(
@@ -371,12 +412,17 @@ def evaluate_held_out(
     settings = {"lm": lm, "adapter": adapter, "concurrency": concurrency, "progress": progress}
     final = _Final(splits, place, settings, budget, examples)
     found = final.run("tuned", tuned)
-    final.run("untuned", untuned if untuned is not None else assemble(task, tuned.name).with_models(tuned.lms))
+    final.run("untuned", untuned if untuned is not None else _untuned(tuned, task))
     models = models_of(tuned, lm)
-    for number, model in enumerate(models):
-        title = "single" if len(models) == 1 else f"single-{number + 1}"
-        final.run(title, assemble(task, "single", lms=[model]))
-    final.run("majority", assemble(task, "majority", lms=tuned.lms), matched=found)
+    notes = [f"single-{number} is {name}" for number, name in enumerate(_names(models), start=1)]
+    for number, model in enumerate(models, start=1):
+        final.run("single" if len(models) == 1 else f"single-{number}", assemble(task, "single", lms=[model]))
+    dearest = max((record.full_usage.calls for record in found.records), default=0)
+    if dearest > MAX_SAMPLES:
+        notes.append(f"no majority baseline: {dearest} calls for one question are more than its {MAX_SAMPLES} samples")
+    elif dearest:
+        final.run("majority", assemble(task, "majority", lms=tuned.lms), matched=found)
+    final.compare()
     report = HeldOutReport(
         task=task.name,
         primary=task.primary,
@@ -386,7 +432,7 @@ def evaluate_held_out(
         uses=book.uses(splits.test.fingerprints),
         left_out=splits.left_out,
         rows=final.rows,
-        notes=_notes(models),
+        notes=notes,
         simulated=final.simulated,
     )
     (place / "report.json").write_text(report.model_dump_json(indent=2), encoding="utf-8")
@@ -400,9 +446,13 @@ def fingerprint_of(program: Strategy) -> str:
     return content_hash([program.name, settings, shown, program_fingerprint(program)])
 
 
-def _notes(models: Sequence[dspy.LM]) -> list[str]:
-    names = [resolve.describe(model)["name"] for model in models]
-    return [f"single-{number + 1} is {name}" for number, name in enumerate(names)] if len(names) > 1 else []
+def _untuned(tuned: Strategy, task: Task) -> Strategy:
+    strategy = tuned.members[0].name if isinstance(tuned, Ensemble) else tuned.name
+    return assemble(task, strategy).with_models(tuned.lms, tuned.judge_lm)
+
+
+def _names(models: Sequence[dspy.LM]) -> list[str]:
+    return [resolve.describe(model)["name"] for model in models] if len(models) > 1 else []
 
 
 def load_report(path: Path) -> HeldOutReport:

@@ -14,7 +14,6 @@ import townhall
 import yaml
 from pydantic import BaseModel, Field
 from townhall.errors import InputError
-from townhall.evaluation.assembly import program as assemble
 from townhall.models.server import SimulatedServer
 from townhall.models.simulation import SimulatedBehaviour
 from townhall.optimize.compile import compile
@@ -391,10 +390,3 @@ def test_unknown_formats_and_sources_are_refused(hall, tmp_path):
         export(3, tmp_path)
     with pytest.raises(InputError, match="no such artifact"):
         export(tmp_path / "nowhere", tmp_path / "out", format="messages")
-
-
-def test_a_strategy_of_another_package_is_exported_from_its_own_source(tmp_path):
-    """A strategy that a user wrote in a module of their own cannot be copied: its imports are not ours."""
-    program = assemble("arithmetic", "single")
-    paths = export(program, tmp_path, format="python")
-    assert paths[0].read_text().startswith("#!/usr/bin/env python3")
