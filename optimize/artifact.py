@@ -150,7 +150,7 @@ class _RoleState(BaseModel):
 
 def save_artifact(
     program: Strategy,
-    task: Task | None,
+    task: Task | TaskInfo | None,
     folder: Path | str,
     *,
     report: CompileReport | None = None,
@@ -162,7 +162,7 @@ def save_artifact(
 
     Args:
         program: a strategy, or an ensemble of strategies.
-        task: what it was tuned on; None for a program of no task.
+        task: what it was tuned on, or what another artifact says of it; None for a program of no task.
         folder: made when it does not exist.
         report: how its prompts were tuned.
         tuning: how its shape was tuned: JSON data.
@@ -196,7 +196,7 @@ def save_artifact(
 
 def describe_artifact(
     program: Strategy,
-    task: Task | None,
+    task: Task | TaskInfo | None,
     *,
     report: CompileReport | None = None,
     tuning: Mapping[str, Any] | None = None,
@@ -204,8 +204,8 @@ def describe_artifact(
 ) -> ArtifactInfo:
     """Return what an artifact says of a program; see `save_artifact`."""
     members = program.members if isinstance(program, Ensemble) else []
-    about = None
-    if task is not None:
+    about = task if isinstance(task, TaskInfo) else None
+    if isinstance(task, Task):
         options = json.loads(json.dumps(task.options, default=str))
         about = TaskInfo(name=task.name, version=task.version, options=options, fingerprint=task.fingerprint)
     report = _without_addresses(report)

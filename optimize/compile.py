@@ -154,6 +154,7 @@ class CompileState:
     Attributes:
         title: what is compiled ("arithmetic, town-hall, bootstrap").
         debates: debates held.
+        most: debates held at most in the end.
         usage: what was paid and served so far, the writing of prompts included.
         candidates: candidates compared.
         best: the best one's dev score; None before the first.
@@ -163,6 +164,7 @@ class CompileState:
 
     title: str
     debates: int = 0
+    most: int = 0
     usage: Usage = field(default_factory=Usage)
     candidates: int = 0
     best: float | None = None
@@ -259,6 +261,7 @@ class _Job:
     concurrency: int | None
     progress: Callable[[CompileState], None] | None
     notes: list[str] = field(default_factory=list)
+    most: int = 0
 
     # -- checks, before anything is spent -------------------------------------------------------------------------
 
@@ -322,9 +325,11 @@ class _Job:
         }
         if dspy.settings.lm is None:
             settings["lm"] = self.models[0]
-        with dspy.context(**settings), replies(), quiet(), seeded(self.seed):
+        with dspy.context(**settings), replies(), quiet() as printed, seeded(self.seed):
             work = self._work(places)
+            self.most = self._most_debates(work)
             tuned = self._tune(work)
+            work.notes += [f"{self.kind.name}: {problem}" for problem in printed.problems]
         return Compiled(tuned, self._report(tuned, work), self.task)
 
     def _work(self, places: int) -> Work:
@@ -350,6 +355,10 @@ class _Job:
             problems=self._worked_problems(),
             notes=self.notes,
         )
+
+    def _most_debates(self, work: Work) -> int:
+        roles = len(roles_of(work.program))
+        return self.kind().most_debates(self.sizes, roles=roles, train=len(work.train), dev=len(work.dev))
 
     def _worked_problems(self) -> dict[str, list[Any]]:
         """Return each role's part in all of the task's worked problems, however few the program shows."""
@@ -464,6 +473,7 @@ class _Job:
             CompileState(
                 title=f"{self.task.name}, {self.program.name}, {self.kind.name}",
                 debates=self.spending.debates,
+                most=self.most,
                 usage=self.spending.control.total,
                 candidates=len(self.board.candidates),
                 best=best.score if best is not None else None,

@@ -57,12 +57,13 @@ def export(
     out = Path(out)
     exporter = EXPORTERS.get(format)() if format is not None else None
     if as_single_prompt:
+        origin = {"single_prompt_of": info.program_fingerprint}
         program = splice(program, task)
-        info = describe_artifact(program, task).model_copy(update={"task": info.task})
+        info = describe_artifact(program, info.task, tuning=origin)
     if exporter is None:
         save_artifact(
             program,
-            task,
+            info.task,
             out,
             report=info.compilation,
             tuning=info.tuning,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
+import subprocess
+import sys
 
 import dspy
 import pytest
@@ -495,3 +498,55 @@ def test_save_artifact_records_the_compilation(arithmetic, small, model_of, exam
     assert info.compilation.train_fingerprints == [example.fingerprint for example in examples["train"]]
     assert info.compilation.simulated
     assert info.models[0]["kind"] == "simulated"
+
+
+def test_miprov2_takes_minibatches(arithmetic, small, model_of, examples):
+    compiled = run(small("single"), arithmetic, "miprov2", model_of(arithmetic, 0.7), examples, minibatch=2)
+    assert compiled.report.stopped is None
+    assert compiled.report.best is not None
+
+
+def test_gepa_reflects_on_feedback_that_is_the_roles_own(arithmetic, small, model_of, examples, scripted_lm):
+    read = []
+
+    def reflect(messages, seed):
+        read.append("\n".join(text for _, text in messages))
+        return {"new_instruction": "Vote for the answer whose steps you could check yourself."}
+
+    reflection_lm, _ = scripted_lm(reflect)
+    program = small("town-hall", personas=3, vote_when_unanimous=True)
+    compiled = run(
+        program, arithmetic, "gepa", model_of(arithmetic, 0.4), examples, only=["vote"], reflection_lm=reflection_lm
+    )
+    assert read
+    assert all("This ballot went to candidate" in text for text in read)
+    assert compiled.report.prompt_usage.calls == len(read)
+    assert compiled.report.prompt_model["model"] == "scripted"
+
+
+def test_the_same_seed_gives_the_same_program_in_another_process(tmp_path):
+    """Python's hashes differ from process to process; what is drawn must not depend on them."""
+    code = """
+import dspy, townhall
+from townhall.evaluation.assembly import program
+from townhall.models.simulated import AsyncSimulatedEngine, SimulatedEngine
+from townhall.models.simulation import SimulatedBehaviour
+from townhall.optimize.compile import compile
+from townhall.optimize.held_out import fingerprint_of
+
+task = townhall.task("arithmetic", count=60)
+behaviour = SimulatedBehaviour(accuracy=0.9, answers={example.question: example.gold for example in task.examples})
+engine = SimulatedEngine("simulated", behaviour)
+lm = dspy.LM("simulated/known", engine=engine, async_engine=AsyncSimulatedEngine(engine), temperature=0.7, cache=False)
+with dspy.context(lm=lm):
+    made = compile(program(task, "town-hall", personas=3), task, train=task.split("train", limit=4), demos=3)
+print(fingerprint_of(made.program), made.report.roles["rebut"].demos)
+"""
+    printed = set()
+    for seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "TOWNHALL_CACHE": str(tmp_path / seed)}
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+        assert done.returncode == 0, done.stderr
+        printed.add(done.stdout)
+    assert len(printed) == 1
+    assert printed.pop().split()[1] == "3"

@@ -6,7 +6,6 @@ import json
 
 import dspy
 import pytest
-
 import townhall
 from townhall.errors import BudgetExceededError, InputError, RunError
 from townhall.evaluation.budget import Budget
@@ -137,7 +136,7 @@ def test_a_budget_for_all_runs_together_keeps_what_is_done(tuned, small, tmp_pat
 
 
 def test_each_of_several_models_is_a_baseline_of_its_own(tuned, arithmetic, small, model_of, tmp_path):
-    program, splits, lm = tuned
+    _program, splits, lm = tuned
     other = model_of(arithmetic, 0.2)
     other.model = "simulated/other"
     with dspy.context(lm=lm):
