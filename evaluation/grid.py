@@ -54,7 +54,7 @@ class GridInfo(BaseModel):
         judge_model: the judge's; None for each pair's first model.
         study: what the pairs have in common but for their models.
         exchange: calls that a pair makes for an example after the first decisions and before the judge.
-        twins: pairs whose models have the same model name, and so do not share their second first decision.
+        twins: pairs whose models have the same model name, so that samples of the second one are its own there.
         runs: folders of the runs by their models' names, joined by " + ".
     """
 
@@ -65,7 +65,7 @@ class GridInfo(BaseModel):
     judge_model: dict[str, Any] | None = None
     study: RunInfo
     exchange: int
-    twins: int = 0
+    twins: list[list[str]] = Field(default_factory=list)
     runs: dict[str, str] = Field(default_factory=dict)
 
     def identity(self) -> dict[str, Any]:
@@ -110,23 +110,30 @@ class Grid:
         raise InputError(f"the grid has no run of {' and '.join(models)}. Its models: {', '.join(self.info.models)}")
 
 
-def planned_calls(models: int, examples: int, exchange: int, judged: int = 0, twins: int = 0) -> int:
+def planned_calls(
+    models: int, examples: int, exchange: int, judged: int = 0, *, twins: int = 0, reflections: int = 0
+) -> int:
     """Return how many model calls a grid pays for, starting with an empty cache.
 
-    With k models, n examples, p = k (k - 1) / 2 pairs and J debates that end in disagreement, a grid makes
+    With k models, n examples and p = k (k - 1) / 2 pairs, a grid makes
 
         k n  +  p n e  +  J
 
-    calls: one first decision a model and example, which the model's run alone and its k - 1 debates share; e calls a
-    pair and example for the exchange, where e = 4 (R - 1) for `debate-only` with R rounds (two feedbacks, two
-    decisions) and 6 (R - 1) for `reflect-or-debate` (two choices, two moves, two decisions); and one call of the judge
-    for each debate whose last answers differ, where adjudication is "judge" (else J = 0). Without sharing, the first
-    decisions alone would be k n + 2 p n = k² n calls: for 7 models 49 an example instead of 7.
+    calls. One first decision a model and example, which the model's run alone and its k - 1 debates share. Then e calls
+    a pair and example for the exchange: e = 4 (R - 1) for `debate-only` with R rounds (two feedbacks, two decisions),
+    and e = 6 (R - 1) for `reflect-or-debate` (two choices, two moves, two decisions). And J calls of the judge: one for
+    each debate whose last answers differ, where adjudication is "judge". Without sharing, first decisions alone would
+    be k n + 2 p n = k^2 n calls: 49 an example for 7 models, instead of 7.
 
-    It is exact when every reply can be read and no two requests are the same. A reply that cannot be read is asked for
-    once more. Equal requests are paid for once: examples that read the same, or, without a chain of thought, partners
-    that answer in the same words. `stop_when_unanimous` spares exchanges. Two models of the same name (one model at two
-    temperatures) are told apart by their sample, so that the second one's first decision is made anew in their debate.
+    With `reflect-or-debate` it is S less: a model's reflection on its first answer does not depend on the partner
+    either, so that all its debates of an example in which it chooses to reflect share one; S counts the others.
+
+    It is exact when every reply can be read and no two further requests are the same. A reply that cannot be read is
+    asked for once more. Equal requests are paid for once, unless they are under way at the same moment: examples that
+    read the same; partners that say the very same (likely without a chain of thought); at temperature 0, an agent that
+    reads the very same in a later round.
+    `stop_when_unanimous` spares exchanges. Where two models have the same name (one model at two temperatures), the
+    second one's samples in their debate are its own: n more a such pair.
 
     Args:
         models: k.
@@ -134,9 +141,10 @@ def planned_calls(models: int, examples: int, exchange: int, judged: int = 0, tw
         exchange: e.
         judged: J; at most p n.
         twins: pairs whose models have the same name.
+        reflections: S.
     """
     pairs = models * (models - 1) // 2
-    return examples * (models + twins + pairs * exchange) + judged
+    return examples * (models + twins + pairs * exchange) + judged - reflections
 
 
 def run_grid(
@@ -221,7 +229,7 @@ def run_grid(
         judge_model=describe(judge_lm) if judge_lm is not None else None,
         study=study.model_copy(update={"models": [], "judge_model": None}),
         exchange=_exchange(base),
-        twins=sum(pair.sample_of(1) for pair in pairs),
+        twins=[list(models) for models, pair in programs.items() if len(models) == 2 and pair.sample_of(1)],
         runs=_folders(names),
     )
     path = Path(out) if out is not None else RUNS / f"{task.name}-grid-{base.name}-{content_hash(info.identity())[:8]}"
@@ -473,10 +481,27 @@ def summarise(
         ensemble=ensemble_of(singles) if len(singles) == len(info.models) else None,
         **judge,
         usage=sum((cell.usage for cell in cells), Usage()),
-        planned_calls=planned_calls(len(info.models), study.n, info.exchange, judge["judged"], info.twins),
+        planned_calls=planned_calls(
+            len(info.models),
+            study.n,
+            info.exchange,
+            judge["judged"],
+            twins=len(info.twins),
+            reflections=_shared_reflections(info, outcomes),
+        ),
         seconds=sum(cell.seconds for cell in cells),
         simulated=any(summary.simulated for summary in summaries),
     )
+
+
+def _shared_reflections(info: GridInfo, outcomes: Mapping[tuple[str, ...], Outcome]) -> int:
+    """Return how many reflections on first answers are those of another debate of the model."""
+    made = [
+        (example, models[agent], agent == 1 and list(models) in info.twins)
+        for models, outcome in outcomes.items()
+        for example, agent in outcome.reflections
+    ]
+    return len(made) - len(set(made))
 
 
 class _Titled:

@@ -200,24 +200,30 @@ class Outcome:
         summary: the run's.
         scores: the main score by example fingerprint.
         buckets: the answers' voting buckets, None for a blank.
+        reflections: example and index of the agents that reflected on their first answers.
     """
 
     folder: str
     summary: Summary
     scores: dict[str, float]
     buckets: dict[str, str | None]
+    reflections: list[tuple[str, int]]
 
     @classmethod
     def of(cls, folder: str, run: Run) -> Outcome:
         """Return what is kept of a run."""
-        decisions = {
-            record.fingerprint: record.transcript.decision for record in run.records if record.transcript is not None
-        }
+        said = {record.fingerprint: record.transcript for record in run.records if record.transcript is not None}
         return cls(
             folder=folder,
             summary=run.summary,
             scores={record.fingerprint: record.score for record in run.records},
-            buckets={key: decision.bucket if decision is not None else None for key, decision in decisions.items()},
+            buckets={key: found.decision.bucket if found.decision else None for key, found in said.items()},
+            reflections=[
+                (key, turn.agent)
+                for key, found in said.items()
+                for turn in found.of(round=2, role="reflect")
+                if turn.agent is not None
+            ],
         )
 
     def cell(self, models: Sequence[str]) -> dict[str, Any]:
@@ -299,10 +305,9 @@ def ensemble_of(singles: Mapping[str, Outcome]) -> Ensemble | None:
 
 def _common(outcomes: Sequence[Outcome]) -> list[str]:
     """Return the examples that all runs have, in the first one's order."""
-    first, *others = outcomes or [None]
-    if first is None:
+    if not outcomes:
         return []
-    return [key for key in first.scores if all(key in other.scores for other in others)]
+    return [key for key in outcomes[0].scores if all(key in outcome.scores for outcome in outcomes)]
 
 
 def _together(singles: Mapping[str, Outcome], common: Sequence[str]) -> tuple[Complementarity, float]:
