@@ -117,12 +117,9 @@ def program_of(
     from ..programs.base import STRATEGIES
 
     if artifact is not None:
-        from ..optimize.answer_types import spec_of
         from ..optimize.artifact import load
 
         loaded = load(artifact, answer=task.answer_type if task is not None else None)
-        if task is not None and spec_of(loaded.answer_type) != spec_of(task.answer_type):
-            raise InputError(f"{artifact}: its answers are of another type than those of task '{task.name}'")
         if settings:
             loaded = loaded.reconfigured(**settings)
         return loaded.with_models(models.panel, models.judge)

@@ -51,8 +51,9 @@ def comparison_view(found: Comparison) -> Iterator[Any]:
     if found.simulated:
         yield Text("SIMULATED: these figures say nothing about a real model", style="bold yellow")
     yield Text()
+    letters = screen.letters(len(found.sides))
     made = screen.table("", "run", ">score", ">n", ">calls", ">tokens", ">seconds", ">cost")
-    for letter, side in zip(_letters(), found.sides, strict=False):
+    for letter, side in zip(letters, found.sides, strict=True):
         made.add_row(
             letter,
             clean(side.name),
@@ -64,11 +65,9 @@ def comparison_view(found: Comparison) -> Iterator[Any]:
             screen.money(side.cost),
         )
     yield made
-    yield Text(
-        "calls, tokens, seconds and cost are for one example; the first two and cost as if nothing were cached", "dim"
-    )
+    yield Text("for one example; calls, tokens and cost as if nothing had been cached", style="dim")
     yield Text()
-    names = {side.name: letter for letter, side in zip(_letters(), found.sides, strict=False)}
+    names = {side.name: letter for letter, side in zip(letters, found.sides, strict=True)}
     made = screen.table("difference", ">points", ">95 % interval", ">p", ">n", ">examples to see it")
     for pair in found.pairs:
         made.add_row(f"{names[pair.second]} - {names[pair.first]}", *_cells(pair))
@@ -86,12 +85,3 @@ def _cells(pair: Pair) -> list[str]:
     points = f"{100 * effect.low:+.1f} {screen.DASH} {100 * effect.high:+.1f}"
     needed = screen.count(found.needed) if found.needed is not None else "none would"
     return [f"{100 * effect.estimate:+.1f}", points, f"{pair.p_adjusted:.3g}", screen.count(found.n), needed]
-
-
-def _letters() -> Iterator[str]:
-    """Yield A, B, ..., Z, A1, B1, ..."""
-    number = 0
-    while True:
-        for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ":
-            yield letter + (str(number) if number else "")
-        number += 1

@@ -27,7 +27,8 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "evaluate": Entry("evaluate", "Run a strategy over a task's examples and score it."),
         "score": Entry("score", "Score outputs that are there already; no model is called."),
         "compare": Entry("compare", "Compare runs example by example, with intervals and cost."),
-        "show": Entry("show", "Show a run, or one example's transcript."),
+        "grid": Entry("grid", "Debate every pair of several models, next to each model alone."),
+        "show": Entry("show", "Show a run or a grid, or one example's transcript."),
     },
     "Tune and hand over": {
         "compile": Entry("compile", "Improve a strategy's prompts with a teleprompter."),

@@ -96,18 +96,11 @@ lm_option = option(
     "--models-file. Repeat it for agents with different models, assigned in turn.",
     when_absent=DEFAULT_LM,
 )
-model_options = combined(
-    lm_option,
-    option("--judge-lm", metavar="NAME", help="The judge's model.", when_absent="the first --lm"),
+single_model_options = combined(
     option(
         "--api-base",
         metavar="URL",
         help="An OpenAI-compatible server that has the models; its key comes from the environment (OPENAI_API_KEY).",
-    ),
-    option(
-        "--models-file",
-        type=click.Path(),
-        help="A YAML file of named models: model, api_base, temperature, max_tokens, prices.",
     ),
     option("--reply-tokens", type=Number(int, 1), help="Most tokens of one reply.", when_absent="the model's own"),
     option(
@@ -116,6 +109,18 @@ model_options = combined(
         help="How typed fields are written into prompts and read from replies.",
         when_absent="json",
     ),
+)
+model_options = combined(
+    lm_option,
+    option("--judge-lm", metavar="NAME", help="The judge's model.", when_absent="the first --lm"),
+    option(
+        "--models-file",
+        metavar="FILE",
+        type=click.Path(),
+        help="A YAML file of named models: model, api_base, temperature, max_tokens, prices.",
+        when_absent="models.yaml, where there is one",
+    ),
+    single_model_options,
 )
 
 no_cache_option = option(

@@ -189,23 +189,3 @@ def brief(answer: Any, width: int = 60) -> str:
         answer = "; ".join(" ".join(map(str, row)) for row in answer["rows"])
     text = one_line(display(answer))
     return text if len(text) <= width else f"{text[: width - 1]}…"
-
-
-def dynamics_view(dynamics: dict[str, Any]) -> RenderableType:
-    """Return what a run's debates show: each figure under its name."""
-    made = table("dynamics", ">value")
-    for name, value in _figures("", dynamics):
-        made.add_row(clean(name), clean(fraction(value) if isinstance(value, float) else value))
-    return made
-
-
-def _figures(prefix: str, data: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    for name, value in data.items():
-        label = f"{prefix}{name.replace('_', ' ')}"
-        if isinstance(value, dict):
-            yield from _figures(f"{label}: ", value)
-        elif isinstance(value, list):
-            cells = (fraction(item) if isinstance(item, float) else str(item) for item in value)
-            yield label, " ".join(cells)
-        elif value is not None:
-            yield label, value

@@ -113,6 +113,12 @@ def show(*parts: RenderableType, on: Console | None = None) -> None:
     click.echo("\n".join(line.rstrip() for line in page.get().splitlines()))
 
 
+def letters(number: int) -> list[str]:
+    """Return short names for the columns of a table: A, B, ..., Z, A1, B1, ..."""
+    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    return [alphabet[place % 26] + (str(place // 26) if place >= 26 else "") for place in range(number)]
+
+
 def fraction(value: float | None) -> str:
     """Return a score for people: three digits, "n/a" where nothing is in the denominator."""
     return "n/a" if value is None else f"{value:.3f}"

@@ -33,10 +33,14 @@ FILTERS = ("all", "wrong", "right", "blank", "failed")
 @option("--examples", type=click.Choice(FILTERS), help="List the examples: all, or only such.")
 @output_options
 def command(run: str, example: str | None, examples: str | None, as_json: bool) -> None:
-    """Show a RUN folder: scores, cost by role and debate dynamics; or its examples; or one transcript."""
+    """Show a RUN folder: scores, cost by role and debate dynamics; or its examples; or one transcript. Or a grid."""
+    from ..evaluation.grid import is_grid
     from ..evaluation.run_folder import load_run
     from . import run_view
 
+    if is_grid(Path(run)):
+        _show_grid(Path(run), example or examples, as_json)
+        return
     found = load_run(Path(run))
     if example is not None:
         record = record_of(found.records, example, run)
@@ -56,7 +60,23 @@ def command(run: str, example: str | None, examples: str | None, as_json: bool) 
     if found.summary.usage_by_role:
         screen.show("", run_view.roles_table(found.summary.usage_by_role))
     if found.summary.dynamics:
-        screen.show("", run_view.dynamics_view(found.summary.dynamics))
+        from .dynamics_view import dynamics_view
+
+        screen.show(*dynamics_view(found.summary.dynamics))
+
+
+def _show_grid(folder: Path, asked: str | None, as_json: bool) -> None:
+    from ..evaluation.grid import load_grid
+    from .grid import grid_view
+
+    grid = load_grid(folder)
+    if asked is not None:
+        first = next(iter(grid.info.runs.values()), "singles/NAME")
+        raise InputError(f"{folder}: is a grid; examples are in its runs, such as {folder / first}")
+    if as_json:
+        screen.print_json({**grid.summary.model_dump(mode="json"), "grid": str(folder)})
+    else:
+        screen.show(*grid_view(grid.summary, str(folder)))
 
 
 def record_of(records: Sequence[Record], wanted: str, run: str) -> Record:

@@ -222,6 +222,8 @@ def command(
     save_artifact(best, source, folder, tuning=tuning_record(result, sampler, pruner, tuning_seed), overwrite=overwrite)
     if not as_json:
         screen.notice(f"artifact of trial {result.best_trial.number} written to {folder}")
+    if result.stopped is not None and (reached := budget.reached(result.used)):
+        raise BudgetExceededError(f"stopped: {reached}; the best shape so far is in {folder}")
     held_out = None
     if splits is not None:
         held_out = judge(
@@ -231,7 +233,7 @@ def command(
             untuned=plain,
             models=models,
             concurrency=concurrency,
-            budget=budget,
+            budget=budget.minus(result.used),
             as_json=as_json,
             ledger=result.folder / "held_out.jsonl",
         )

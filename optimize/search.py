@@ -288,7 +288,7 @@ class _Search:
                 self._fill(queue)
         self.progress.start(self.trials, size(self.space))
         stopped = self._work(queue, home)
-        return StudyResult(name, home, where, description, read_trials(queue.study()), self.build, stopped)
+        return StudyResult(name, home, where, description, read_trials(queue.study()), self.build, stopped, self.used)
 
     def _load(self, name: str, storage: optuna.storages.BaseStorage) -> optuna.Study:
         # A sampler per trial, seeded by how far the study is: a resumed search chooses as an unbroken one does.

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 from ..errors import InputError
 from ..programs.base import Strategy
+from ..signatures.transcript import Usage
 
 FORMAT = 1
 #: What can be minimised beside the score: per question, as if nothing had been cached.
@@ -166,6 +167,7 @@ class StudyResult:
         trials: all of them.
         build: makes the program of a configuration.
         stopped: why the search ended before its number of trials; None when it did not.
+        used: what this call of the search paid for and was served from the cache.
     """
 
     name: str
@@ -175,6 +177,7 @@ class StudyResult:
     trials: list[TrialResult]
     build: Callable[[dict[str, Any]], Strategy]
     stopped: str | None = None
+    used: Usage = field(default_factory=Usage)
 
     @property
     def finished(self) -> list[TrialResult]:

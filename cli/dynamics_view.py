@@ -1,0 +1,80 @@
+"""What happened in a run's debates: by round, from round to round, by agent and by model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich.text import Text
+
+from .screen import count, fraction, table
+from .text import clean
+
+#: Figures by round, and what they say.
+ROUNDS = {
+    "accuracy": "agents that are right",
+    "majority": "majority is right",
+    "agreement": "agents with the commonest answer",
+    "consensus": "debates that are unanimous",
+    "entropy": "entropy of answers (bits)",
+    "blanks": "agents without an answer",
+}
+
+
+def dynamics_view(dynamics: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield a run's dynamics, as `CorpusDynamics.as_dict` gives them; what was never counted is left out."""
+    rounds = len(dynamics.get("agreement") or [])
+    if not rounds:
+        return
+    yield Text()
+    made = table(f"{count(dynamics.get('debates'))} debates, by round", *(f">{number + 1}" for number in range(rounds)))
+    for name, title in ROUNDS.items():
+        if name in dynamics:
+            made.add_row(title, *(fraction(value) for value in dynamics[name]))
+    yield made
+    if rounds > 1 and (flips := dynamics.get("flips")):
+        yield Text()
+        made = table("answers that went", *(f">{number} to {number + 1}" for number in range(1, rounds)))
+        for kind, counts in flips.items():
+            made.add_row(clean(kind), *(count(value) for value in counts))
+        yield made
+    for title, key in (("agent", "agents"), ("model", "models")):
+        speakers = dynamics.get(key) or {}
+        if len(speakers) > 1:
+            yield Text()
+            yield _speakers(title, speakers)
+    yield from _lines(dynamics)
+
+
+def _speakers(title: str, speakers: Mapping[str, Mapping[str, Any]]) -> Any:
+    made = table(title, ">right at first", ">at last", ">changes", ">to another's answer", ">to the commonest")
+    for name, speaker in speakers.items():
+        label = str(int(name) + 1) if title == "agent" and name.isdigit() else name
+        made.add_row(
+            clean(label),
+            fraction(speaker.get("first")),
+            fraction(speaker.get("last")),
+            *(count(speaker.get(part)) for part in ("changes", "followed", "followed_plurality")),
+        )
+    return made
+
+
+def _lines(dynamics: Mapping[str, Any]) -> Iterator[Any]:
+    found = []
+    if "began_all_wrong" in dynamics:
+        all_wrong, rescued = dynamics["began_all_wrong"], dynamics["all_wrong_to_right"]
+        found.append(f"{all_wrong} began with everyone wrong, {rescued} of them ended right")
+        found.append(
+            f"{dynamics['began_with_right_minority']} began with a right minority, "
+            f"{dynamics['right_minority_lost']} of them ended wrong"
+        )
+    if "judged" in dynamics:
+        found.append(
+            f"the judge was called {dynamics['judged']} times, could be right {dynamics['judge_could']} times, and was "
+            f"{dynamics['judged_right']} times"
+        )
+    if dynamics.get("pairs"):
+        found.append("pairs: " + ", ".join(f"{name.replace('_', ' ')} {n}" for name, n in dynamics["pairs"].items()))
+    if found:
+        yield Text()
+    yield from (Text(clean(line)) for line in found)
