@@ -32,7 +32,7 @@ $(VENV)/.dev: $(VENV)/bin/python pyproject.toml
 	@mkdir -p .tools && ln -sfn .. .tools/townhall
 
 demo: $(VENV)/.demo
-	@$(BIN)/python examples/demo.py
+	@bash examples/demo.sh
 
 lint: $(VENV)/.dev .tools/townhall
 	$(BIN)/ruff format --check .
