@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import dspy
+
 from townhall.evaluation.assembly import program
 from townhall.evaluation.run import evaluate
 from townhall.models.resolve import lm as model

@@ -25,6 +25,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import dspy
+
 from townhall.models.simulated import simulated_lm
 from townhall.models.simulation import Call
 from townhall.programs.society import Society

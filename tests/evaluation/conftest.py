@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import pytest
+
 from townhall.metrics.score import Score
 from townhall.tasks.base import Example, Task
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+
 from townhall.errors import InputError
 from townhall.evaluation.assembly import program
 from townhall.evaluation.comparison import compare

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dspy
 import pytest
+
 from townhall.evaluation.accounting import accounted, only_cached, only_paid
 from townhall.evaluation.assembly import program
 from townhall.evaluation.fingerprints import content_hash, examples_fingerprint, program_fingerprint

@@ -12,6 +12,7 @@ import time
 from collections import Counter
 
 import pytest
+
 from townhall.errors import InputError, RunError
 from townhall.evaluation.budget import Budget
 from townhall.evaluation.grid import load_grid, planned_calls, run_grid

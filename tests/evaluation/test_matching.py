@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from townhall.errors import InputError
 from townhall.evaluation.assembly import program
 from townhall.evaluation.matching import Match, evaluate_matched, match_cost

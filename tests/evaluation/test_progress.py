@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+
 from townhall.evaluation.assembly import program
 from townhall.evaluation.progress import Bar, Lines, State, automatic, duration, in_words, label
 from townhall.evaluation.run import evaluate

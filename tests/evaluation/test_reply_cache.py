@@ -6,6 +6,7 @@ import threading
 import dspy
 import pytest
 from pydantic import BaseModel, ConfigDict
+
 from townhall.errors import InputError
 from townhall.evaluation.reply_cache import ReplyCache, replies
 

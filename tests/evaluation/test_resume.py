@@ -11,6 +11,7 @@ import time
 from collections import Counter
 
 import pytest
+
 from townhall.errors import InputError, RunError
 from townhall.evaluation.assembly import program
 from townhall.evaluation.run import Budget, evaluate, load_run

@@ -7,6 +7,7 @@ import time
 import dspy
 import pytest
 from dspy import lm15
+
 from townhall.errors import InputError, RunError
 from townhall.evaluation.assembly import program
 from townhall.evaluation.run import Budget, evaluate, load_run
@@ -643,7 +644,9 @@ def test_a_judges_calls_while_scoring_are_counted(sums, sums_task, adder, script
 
 
 def test_a_strategy_is_assembled_from_names(adder):
-    hall = program("arithmetic", "town-hall", personas=3, rounds=2)
+    import townhall
+
+    hall = townhall.program("arithmetic", "town-hall", personas=3, rounds=2)
     assert isinstance(hall, Strategy)
     assert (hall.config.personas, hall.config.rounds) == (3, 2)
     assert hall.argue.demos

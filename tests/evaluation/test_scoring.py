@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+
 from townhall.errors import InputError
 from townhall.evaluation.records import Record
 from townhall.evaluation.scoring import score_outputs, score_records

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from townhall.evaluation.assembly import program
 from townhall.evaluation.intervals import score_intervals
 from townhall.evaluation.run import evaluate, load_run

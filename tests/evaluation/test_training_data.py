@@ -4,6 +4,7 @@ import json
 
 import dspy
 import pytest
+
 from townhall.errors import InputError
 from townhall.evaluation.assembly import program
 from townhall.evaluation.run import evaluate

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
+
 from townhall.metrics.arithmetic import evaluate
 
 

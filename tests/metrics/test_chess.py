@@ -5,6 +5,7 @@ import sys
 import threading
 
 import pytest
+
 from townhall.errors import InputError, MissingDependencyError, RunError
 from townhall.metrics import chess as scoring
 from townhall.metrics.chess import (

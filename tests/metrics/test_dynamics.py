@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from townhall.errors import InputError
 from townhall.metrics.dynamics import (
     FLIPS,

@@ -7,6 +7,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from townhall.errors import InputError
 from townhall.metrics.extraction import NUMBER_RULES, extract_number
 
@@ -176,6 +177,8 @@ def test_the_documented_policies(text: str, value: object) -> None:
     ("1,2,3", None),
     ("3,5", None),
     ("3:2", None),
+    ("50:50", None),
+    ("We need to solve 2x + 3 = 51.", None),
     ("3 + 2x", None),
     ("2x + 3 hours", None),
     ("P = $9 - $4k", None),
@@ -279,6 +282,8 @@ def test_answers_in_json_well_formed_or_not(text: str, value: object) -> None:
     ("<think>The answer is 5. No.</think>The answer is 6.", 6),
     ("The answer is 6.\n\n## Question:\nMo has 7 pears.\nThe answer is 7.", 6),
     ("Q: first\nA: 6\n\nQ: What is 3 + 4?\nA: 7", 6),
+    ("The answer is 6.\n\nProblem 2: Mo has 7 pears.\nThe answer is 7.", 6),
+    ("The answer is 5, I think.\n\nProblem: the tax is missing.\nSo the answer is 6.", 6),
     ("The answer is 6. The answer is <number>.", 6),
     ("The answer is 15. Note: this answer assumes there are 12 months.", 15),
 )
@@ -301,6 +306,16 @@ def test_the_last_answer_of_the_speaker_counts(text: str, value: int) -> None:
     ("Step 1: 3*4 = 12\nStep 2: 12+5 = 17", 17),
     ("1. Total: 16\n2. Left: 9\n\nTherefore, Ann makes **$18** every day.", 18),
     ("The total is 12. I hope this helps!", 12),
+    ("The answer is 24 km, which is about 15 miles.", 24),
+    ("The answer is about 24 (23.7 to be exact).", 24),
+    ("Let x be the number. Then 2x + 3 = 51, so x = 24.", 24),
+    ("I'm not sure, but I'd say 24.", 24),
+    ("Probably 24", 24),
+    ("Both made an error; the answer should be 24 rather than 26.", 24),
+    ("Agent 1: 26\nAgent 2: 28\nMy answer: 24", 24),
+    ("She has 3. Each costs 8. Ann earns **$24** per day.", 24),
+    ("Step 1. Add 3 and 4.\nStep 2. Double it.\n\n**14**", 14),
+    ("Final Answer: The final answer is $24$. I hope it is correct.", 24),
     ("I got 42", 42),
     ("It's not 40 but 42.", 42),
     ("Tom has 42 apples.", 42),
@@ -313,6 +328,9 @@ def test_the_result_among_the_numbers_of_a_sentence(text: str, value: int) -> No
 
 @cases(
     ("so 5 or \\boxed{6} and \\boxed{\\text{none}}", 6),
+    ("\\boxed{\\boxed{5}}", 5),
+    ("\\boxed{\\text{The answer is } 5}", 5),
+    ("\\boxed{\\frac{1}{2} \\text{ cups}}", HALF),
     ("the answer is 5", None),
     ("\\boxed{7} then \\boxed{8}", 8),
     ("\\fbox{9}", 9),

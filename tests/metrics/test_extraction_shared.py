@@ -7,6 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+
 from townhall.metrics.extraction import extract_choice, extract_number, zeroeval_answer
 
 #: Our own reading of each awkward output, by "idx/model": the number its text answers with, null where there is none.

@@ -1,6 +1,7 @@
 import dspy
 import pytest
 from dspy.utils import DummyLM
+
 from townhall.metrics.factuality import lm_judge, pooled, read_verdict, score_biography
 
 FACTS = ["She was born in 1906.", "She taught at Vassar.", "She wrote a compiler.", "She liked tea."]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from townhall.metrics.grid import (
     GRID_SCORES,
     SCALES,

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from townhall.metrics.grid import aggregate_grids, grid_score
 from townhall.metrics.grid_extraction import extract_grid, last_balanced_object
 from townhall.signatures.answers import Grid

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+
 from townhall.errors import InputError
 from townhall.metrics.parity import complementarity, group_report, oracle, parity_change, unanimous_wrong
 from townhall.metrics.statistics import share_interval

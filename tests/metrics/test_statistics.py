@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+
 from townhall.errors import InputError
 from townhall.metrics.statistics import (
     compare_paired,

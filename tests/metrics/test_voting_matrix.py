@@ -6,6 +6,7 @@ import csv
 from pathlib import Path
 
 import pytest
+
 from townhall.errors import InputError
 from townhall.metrics.voting_matrix import (
     NOT_RUN,

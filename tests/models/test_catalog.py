@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from townhall.errors import InputError
 from townhall.models import catalog
 from townhall.models.catalog import diagnosis, installed_models

@@ -13,6 +13,7 @@ import dspy
 import pytest
 from dspy import lm15
 from dspy.utils.exceptions import ContextWindowExceededError, LMConfigurationError, LMInvalidRequestError, LMServerError
+
 from townhall.models import embedded, weights
 from townhall.models.embedded import AsyncEmbeddedEngine, Completion, EmbeddedEngine, Server, close_all
 from townhall.models.resolve import lm

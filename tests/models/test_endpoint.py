@@ -26,6 +26,7 @@ from dspy.utils.exceptions import (
     LMTimeoutError,
     LMTransportError,
 )
+
 from townhall.errors import InputError
 from townhall.models import endpoint
 from townhall.models.endpoint import EndpointEngine, FormatMemory, complains, normal_base, without_credentials

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from townhall.errors import InputError
 from townhall.models.named import NamedModel, find_models_file, read_models_file
 

@@ -7,6 +7,7 @@ from typing import Literal
 import dspy
 import pytest
 from pydantic import BaseModel
+
 from townhall.models.prompts import chat_output_schema, input_fields, output_schema
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dspy
 import pytest
+
 from townhall.errors import InputError, MissingDependencyError
 from townhall.models import weights
 from townhall.models.resolve import (

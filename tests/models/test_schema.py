@@ -6,6 +6,7 @@ import json
 
 import pytest
 from pydantic import BaseModel, Field
+
 from townhall.models.schema import MOST_ITEMS, bounded, inline
 
 

@@ -9,6 +9,7 @@ import time
 from urllib.parse import urlsplit
 
 import pytest
+
 from townhall.errors import InputError
 from townhall.models.server import SimulatedProcess, SimulatedServer, main
 from townhall.models.simulation import SimulatedBehaviour

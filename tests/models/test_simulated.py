@@ -9,6 +9,7 @@ import time
 import dspy
 import pytest
 from dspy.utils.exceptions import AdapterParseError, LMRateLimitError, LMServerError
+
 from townhall.errors import InputError
 from townhall.models.resolve import is_simulated, lm
 from townhall.models.simulated import SimulatedEngine, simulated_lm

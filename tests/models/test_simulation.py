@@ -6,6 +6,7 @@ import json
 
 import jsonschema
 import pytest
+
 from townhall.errors import InputError
 from townhall.models.simulation import (
     AnswerKey,

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from townhall.errors import InputError, RunError
 from townhall.models import weights
 from townhall.models.weights import HubSource, SourceUnavailableError, Weights, WheelSource

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dspy
 import pytest
+
 import townhall
 from townhall.evaluation.assembly import program as assemble
 from townhall.models.simulated import AsyncSimulatedEngine, SimulatedEngine

@@ -11,8 +11,9 @@ from typing import Literal
 
 import dspy
 import pytest
-import townhall
 from pydantic import BaseModel, Field, field_validator
+
+import townhall
 from townhall.errors import InputError
 from townhall.optimize.answer_types import spec_of, type_of
 from townhall.optimize.artifact import MIGRATIONS, load, load_info, save_artifact

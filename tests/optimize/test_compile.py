@@ -9,6 +9,7 @@ import sys
 
 import dspy
 import pytest
+
 from townhall.errors import InputError, RunError
 from townhall.evaluation.budget import Budget
 from townhall.metrics.score import Score

@@ -10,9 +10,10 @@ from typing import Literal
 import dspy
 import jinja2
 import pytest
-import townhall
 import yaml
 from pydantic import BaseModel, Field
+
+import townhall
 from townhall.errors import InputError
 from townhall.models.server import SimulatedServer
 from townhall.models.simulation import SimulatedBehaviour

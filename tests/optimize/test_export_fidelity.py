@@ -10,6 +10,7 @@ import sys
 
 import dspy
 import pytest
+
 from townhall.evaluation.assembly import program as assemble
 from townhall.models.resolve import lm as model
 from townhall.models.server import SimulatedServer

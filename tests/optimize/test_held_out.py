@@ -6,6 +6,7 @@ import json
 
 import dspy
 import pytest
+
 import townhall
 from townhall.errors import BudgetExceededError, InputError, RunError
 from townhall.evaluation.budget import Budget

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import dspy
 import pytest
+
 from townhall.errors import BudgetExceededError
 from townhall.evaluation.budget import Budget
 from townhall.optimize import spending as module

@@ -6,6 +6,7 @@ import re
 
 import dspy
 import pytest
+
 from townhall.signatures.demonstrations import Demonstration
 from townhall.signatures.transcript import Persona
 

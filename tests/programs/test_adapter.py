@@ -9,6 +9,7 @@ import dspy
 import pytest
 from dspy.utils.exceptions import AdapterParseError
 from pydantic import BaseModel
+
 from townhall.programs.adapter import DebateAdapter, coerce
 from townhall.signatures.answers import Grid
 

@@ -6,6 +6,7 @@ import contextlib
 
 import dspy
 import pytest
+
 from townhall.programs.adapter import _DEMONSTRATIONS, DebateAdapter
 from townhall.signatures.town_hall import Argue, Rebut, SolveStepByStep, Vote
 from townhall.signatures.transcript import Critique

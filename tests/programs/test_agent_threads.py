@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import dspy
 import pytest
+
 from townhall.programs import asking
 from townhall.programs.majority import Majority
 

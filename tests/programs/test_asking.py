@@ -10,6 +10,7 @@ import time
 import dspy
 import pytest
 from dspy.utils.exceptions import LMError
+
 from townhall.errors import BudgetExceededError
 from townhall.programs.asking import RETRY_TEMPERATURE, sample_id
 from townhall.programs.majority import Majority

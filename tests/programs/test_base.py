@@ -5,6 +5,7 @@ from __future__ import annotations
 import dspy
 import pytest
 from pydantic import Field
+
 from townhall.errors import InputError
 from townhall.programs.base import StrategyConfig, answers_of, build_config, retuned, with_context
 from townhall.programs.majority import Majority, MajorityConfig

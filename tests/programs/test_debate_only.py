@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dspy
 import pytest
+
 from townhall.errors import InputError
 from townhall.programs.debate_only import DebateOnly, confidences_of, different
 from townhall.programs.judging import side_order

@@ -6,6 +6,7 @@ from collections import Counter
 from itertools import product
 
 import pytest
+
 from townhall.errors import InputError
 from townhall.programs.decisions import DECISIONS, TIE_BREAK, candidates_of, decide, known_rule
 from townhall.signatures.transcript import Ballot

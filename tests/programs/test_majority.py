@@ -6,6 +6,7 @@ import asyncio
 
 import dspy
 import pytest
+
 from townhall.errors import InputError
 from townhall.programs.majority import Majority
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from townhall.programs.reflect_or_debate import ReflectOrDebate
 
 QUESTION = "Is it polite?"

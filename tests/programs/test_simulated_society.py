@@ -10,6 +10,7 @@ from itertools import product
 
 import dspy
 import pytest
+
 from townhall.programs.society import Society
 
 ANSWERS = ("right", "wrong 1", "wrong 2")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dspy
 import pytest
+
 from townhall.errors import InputError
 from townhall.programs.chain_of_thought import ChainOfThought
 from townhall.programs.single import Single

@@ -6,6 +6,7 @@ import threading
 
 import dspy
 import pytest
+
 from townhall.errors import InputError
 from townhall.programs.society import Society, read_by
 from townhall.signatures.transcript import Persona

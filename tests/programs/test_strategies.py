@@ -8,6 +8,7 @@ from typing import Literal
 
 import dspy
 import pytest
+
 from townhall.errors import InputError
 from townhall.programs.base import STRATEGIES
 from townhall.signatures.transcript import Persona

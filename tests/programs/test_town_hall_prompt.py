@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dspy
 import pytest
+
 from townhall.errors import InputError
 from townhall.programs.town_hall_prompt import TownHallPrompt
 

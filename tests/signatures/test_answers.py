@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import pytest
 from pydantic import BaseModel, ValidationError
+
 from townhall.signatures.answers import Grid, canonical, display, fold, house_number, plain
 
 HOUSES = {"House 1": {"Name": "Ann", "Pet": "cat"}, "House 2": {"Name": "Bob", "Pet": "dog"}}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
+
 from townhall.signatures.answers import canonical
 from townhall.signatures.numbers import parse_number
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from townhall.signatures.transcript import Persona, Transcript, Turn, Usage, states_answer
 
 

@@ -1,4 +1,5 @@
 import pytest
+
 import townhall
 from townhall.errors import InputError
 from townhall.tasks.access import task

@@ -2,6 +2,7 @@ import json
 import re
 
 import pytest
+
 from townhall.errors import InputError
 from townhall.tasks.access import task
 

@@ -1,6 +1,7 @@
 import json
 
 import pytest
+
 from townhall.errors import InputError
 from townhall.tasks.access import task
 from townhall.tasks.base import Scored

@@ -2,6 +2,7 @@ import json
 import re
 
 import pytest
+
 from townhall.errors import InputError, MissingDependencyError, RunError
 from townhall.metrics import chess as scoring
 from townhall.metrics.chess import PAWN_CAP, find_engine

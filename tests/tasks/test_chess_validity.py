@@ -1,6 +1,7 @@
 import json
 
 import pytest
+
 from townhall.errors import InputError
 from townhall.metrics.chess import chess_library
 from townhall.tasks.access import task

@@ -2,6 +2,7 @@ import json
 from fractions import Fraction
 
 import pytest
+
 from townhall.errors import InputError
 from townhall.tasks.access import task
 

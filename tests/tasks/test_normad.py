@@ -4,6 +4,7 @@ import random
 from collections import Counter
 
 import pytest
+
 from townhall.errors import InputError
 from townhall.tasks.access import task
 from townhall.tasks.normad import LABELS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from townhall.errors import InputError
 from townhall.tasks.zebra.clues import Clue, Mention, Puzzle, parse_puzzle
 from townhall.tasks.zebra.vocabulary import ATTRIBUTES

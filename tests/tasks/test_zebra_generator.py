@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 
 import pytest
+
 from townhall.errors import InputError
 from townhall.tasks.zebra.clues import Mention, Puzzle, parse_puzzle
 from townhall.tasks.zebra.generator import ALL_SIZES, generate_row, generate_rows, parse_sizes

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from townhall.errors import InputError
 from townhall.tasks.base import TASKS, Scored
 from townhall.tasks.zebra_grid import ZebraGrid

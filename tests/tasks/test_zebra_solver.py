@@ -8,6 +8,7 @@ import random
 from pathlib import Path
 
 import pytest
+
 from townhall.errors import InputError
 from townhall.tasks.zebra.clues import Clue, Mention, Puzzle, parse_puzzle
 from townhall.tasks.zebra.generator import make_puzzle
