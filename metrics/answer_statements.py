@@ -34,9 +34,12 @@ _THINK_CLOSE = re.compile(r"</(?:think|thinking|thought|scratchpad)>", re.IGNORE
 #: Of a text that repeats itself without end, so many of the last markers are looked at.
 _MOST_CUES = 100
 _MOST_BOXES = 50
+# A bare "Problem:" may be the writer's own remark; a heading or a number makes it the next task.
 _NEXT_QUESTION = re.compile(
-    r"^[ \t]*(?:(?:#{1,6}|\*\*)?[ \t]*(?:new |next |follow-?up )?(?:question|problem|instruction|exercise)s?"
-    r"(?:[ \t]*\d+)?[ \t]*:|(?:\*\*)?(?:Q|Human|User)[ \t]*\d*[ \t]*:|<\|(?:user|im_start)\|?>?)",
+    r"^[ \t]*(?:#{1,6}[ \t]*(?:\w+ )?(?:question|problem|instruction|exercise|task)s?(?:[ \t]*\d+)?[ \t]*:?[ \t]*$"
+    r"|#{1,6}[ \t]*(?:\w+ )?(?:question|problem|instruction|exercise|task)s?(?:[ \t]*\d+)?[ \t]*:"
+    r"|(?:\*\*)?[ \t]*(?:new |next |follow-?up )?question(?:[ \t]*\d+)?[ \t]*:|(?:problem|exercise)[ \t]*\d+[ \t]*:"
+    r"|(?:\*\*)?(?:Q|Human|User)[ \t]*\d*[ \t]*:|<\|(?:user|im_start)\|?>?)",
     re.IGNORECASE | re.MULTILINE,
 )
 
@@ -118,7 +121,7 @@ _NOUN = rf"(?:answer|ans|conclusion|{_FOREIGN})"
 _WORD = re.compile(rf"(?<![^\W_]){_NOUN}(?![A-Za-z0-9])", re.IGNORECASE)
 _ASIDE = rf"(?:\([^()\n]{{0,80}}\)[ \t]*{_MARKUP})?"
 _CUE = re.compile(
-    rf"{_NOUN}{_MARKUP}(?:[ \t]*{_MARKUP}{_ASIDE}(?P<label>[:=]|：|\s-\s|→|->){_MARKUP}"
+    rf"{_NOUN}{_MARKUP}(?:[ \t]*{_MARKUP}{_ASIDE}(?P<label>[:=]|：|(?<=ans)\.|\s-\s|→|->){_MARKUP}"
     rf"|(?:{_GAP})?[ \t]*{_MARKUP}[ \t]+(?P<verb>{_VERB}){_MARKUP})",
     re.IGNORECASE,
 )

@@ -75,6 +75,9 @@ _ALGEBRA = re.compile(
     r"\d\s*[-+*/×]\s*\$?(?:\d+(?:\.\d+)?)?\s?[a-zA-Z](?![a-zA-Z])"
     r"|(?<![a-zA-Z'’])\$?(?:\d+(?:\.\d+)?)?[a-zA-Z]\s*[-+*/×]\s*\$?\d"
 )
+_TO_SOLVE = re.compile(
+    r"(?<![a-zA-Z])\d*[xyzn]\s*[-+*/]\s*[\dxyzn(]|[\dxyzn)]\s*[-+*/]\s*\d*[xyzn](?![a-zA-Z])|\d[xyzn]\s*$"
+)
 # One sentence that gives a number: "Tom has 5 apples.", "It is 5.", "I got 5", "Total cost: $5", "5 = n".
 _BETWEEN = any_of(
     "to [a-z]+, about, approximately, around, only, just, exactly, a total of, at least, him, her, them, up to,"
@@ -82,10 +85,15 @@ _BETWEEN = any_of(
 )
 _TAKES = re.compile(
     rf"{VERB}\s+(?:{_BETWEEN}\s+){{0,3}}[-−$€£]?\s?\d"
-    r"|[=≈]\s*[-−$€£]?\s?\d|^\W*(?:i|we)\s+(?:get|got|think|say|vote)\b|^\W*(?:it|that|this)(?:['’]s| is)\b"
+    r"|[=≈]\s*[-−$€£]?\s?\d|^\W*(?:i|we)\s+(?:get|got|think|say|vote)\b|\bi(?:['’]d|\s+would)\s+(?:say|guess)\b"
+    r"|^\W*(?:it|that|this)(?:['’]s| is)\b"
     r"|^[^:\n\d]{1,40}:\s*[-−$€£]?\s?\d|^\W*\d+\s*=\s*[a-z]\W*$",
     re.IGNORECASE,
 )
+
+
+# "Ann earns **$18** a day.": the number that a sentence sets in bold, but not a bold heading.
+_BOLD_RESULT = re.compile(r"^\W*\w[^*\n]*\*\*[^*\n]*\d[^*\n]*\*\*[^*\n]*$")
 
 
 def read_number(text: str, value: Any = None) -> Reading:
@@ -227,6 +235,8 @@ def _equation(text: str) -> Reading | None:
         values = {weigh(side)[0] for side in sides}
         return Reading(values.pop(), True) if len(values) == 1 else _BLANK  # "x = 2 or x = 3"
     sides = re.split(r"[=≈⇒]+|\bequals\b", text)
+    if _TO_SOLVE.search(re.split(r"[,;]", sides[-2])[-1]):
+        return _BLANK  # "2x + 3 = 51" is yet to be solved
     last = re.sub(r"^([-−])\s+(?=[\d$])", "-", sides[-1].strip().rstrip("."))
     if not has_number(last):
         if not _VARIABLE.search(last):
@@ -275,7 +285,8 @@ def read_conclusion(text: str) -> Fraction | None:
 
     That is a text which is an answer and nothing else ("42 apples", "I vote for 1 of 3"), one sentence whose verb takes
     the number ("Tom has 5 apples."), or else the last sentence with a number, if it concludes ("So she has 18 eggs.",
-    "It is 72 in total.") or ends in the result of an equation. Whatever follows it may hold no more numbers.
+    "It is 72 in total."), sets it in bold, or ends in the result of an equation. What follows it may hold no more
+    numbers.
     """
     if is_cut_off(text):
         return None
@@ -291,14 +302,16 @@ def read_conclusion(text: str) -> Fraction | None:
         ):
             if value is not None:
                 return value
-        if _TAKES.search(bare) and not _REFUSED.search(bare):
-            return read_sentence(plain_text(prose)).value
+        if _TAKES.search(bare) and has_number(said := _without_refusals(plain_text(prose))):
+            return read_sentence(said).value
     for position, part in enumerate(reversed(parts[-4:])):
         part = plain_text(part)
         if not has_number(part):
             continue
-        if concludes(part) and re.search(r"[.!?)*…]$", part):
+        if (concludes(part) or _BOLD_RESULT.search(part)) and re.search(r"[.!?)*…]$", part):
             return read_sentence(part).value
+        if position == 0 and re.fullmatch(r"\*\*[^*]+\*\*\.?", part):
+            return _whole(part.replace("**", ""))
         if position == 0 and re.search(r"[=≈]\s*[^=≈]*\d[^=≈]*$", part):
             equation = _equation(part)
             return equation.value if equation else None

@@ -12,9 +12,9 @@ from .patterns import any_of
 _FILLER_WORDS = any_of(
     "so, therefore, thus, hence, then, and, it(?:['’]s| is| would be| will be), that(?:['’]s| is), this is,"
     "there (?:are|is|will be|would be), equals?, is, are, was, be, to, exactly, approximately, approx, about, around,"
-    "roughly, nearly, almost, only, just, simply, indeed, again, still, now, at least, at most, up to, over, more than,"
-    "less than, a total of, the total is, total of, total, i (?:think|get|got|say|believe|guess|vote for|choose|pick),"
-    "we get, my answer, answer, the, on the, in the,"
+    "roughly, nearly, almost, maybe, perhaps, possibly, probably, likely, only, just, simply, indeed, again, still,"
+    "now, at least, at most, up to, over, more than, less than, a total of, the total is, total of, total,"
+    "i (?:think|get|got|say|believe|guess), i (?:vote for|choose|pick), we get, my answer, answer, the, on the, in the,"
     # "day 5", "candidate 2": the number is what is asked for, where nothing else is said.
     "(?:day|week|month|year|level|grade|page|room|number|no|candidate|option|choice)(?=\\s*\\.?\\s*#?\\d)"
 )
@@ -33,8 +33,7 @@ _VERB = re.compile(VERB, re.IGNORECASE)
 # What stands right before a result: "is", "=", "a total of".
 _COPULA_WORDS = any_of(
     "is, are, was, were, be, equals?, becomes?, means, totals?, reach(?:es)?, comes (?:out )?to, amounts? to, as,"
-    "rounds? (?:up |down |off )?to,"
-    "answer, remains?, i\\.e\\.(?:[:;])?, namely, that is"
+    "rounds? (?:up |down |off )?to, answer, remains?, i\\.e\\.(?:[:;])?, namely, that is"
 )
 _HEDGES = any_of(
     "about, approximately, approx\\.?, around, roughly, exactly, only, just, indeed, still, therefore, thus,"
@@ -169,9 +168,12 @@ def _is_name(number: Number, before: str, after: str) -> bool:
 def _score(number: Number, before: str, after: str, since_main: str | None) -> int:
     clause = re.split(r"[;:]\s|,\s+(?:so|and so|but|which)\b", before)[-1]
     opens = not strip_filler(before) and not _is_subject(after)
+    alone = opens and not re.search(r"[^\W\d_]", re.sub(_HEDGES, "", before))
     copula = bool(_COPULA.search(before))
     score = 4 * (before.count("**") % 2)
-    if copula or opens:
+    if alone:  # what is stated begins with it
+        score += 7
+    elif copula or opens:
         score += 4
     elif _GOVERNED.search(before):
         score -= 2
@@ -203,7 +205,8 @@ def _is_year(number: Number, before: str) -> bool:
 
 def _is_subject(after: str) -> bool:
     """Return whether a verb and another number follow: "3 months of rent cost $900"."""
-    return bool(re.match(rf"[^.;:\d]*{VERB}[^.;:\d]*\d", after, re.IGNORECASE))
+    clause = re.split(r"[.;:,]\s|\b(?:because|since|if|when|which|while|so|after|before)\b", after, maxsplit=1)[0]
+    return bool(re.search(rf"{VERB}[^.;:\d]*\d", clause, re.IGNORECASE))
 
 
 def _is_algebra(text: str, number: Number) -> bool:
