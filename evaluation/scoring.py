@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, TextIO
 from ..errors import InputError
 from ..metrics.score import Score
 from ..registry import nearest
-from ..signatures.answers import plain
 from ..tasks.base import Example, Scored, Task
 from ..tasks.sources import read_file
 from .records import Group, Interval, Record
@@ -210,9 +209,12 @@ def score_outputs(
             group = group_of({**example.meta, **fields}, by, where) if by else None
             answers = [task.extract(text, example, rule) if text and text.strip() else None for text in texts]
             samples = tuple(Scored(example, task.score(answer, example)) for answer in answers)
+            shown = [
+                task.extracted(text or "", example, rule, answer) for text, answer in zip(texts, answers, strict=True)
+            ]
             row = Row(samples, group)
             rows.append(row)
-            writer.write(_line(fields, example, answers, row, by))
+            writer.write(_line(fields, example, shown, row, by))
     return OutputScores(task.name, rule, report(task, rows), golds.unanswered)
 
 
@@ -270,14 +272,13 @@ def _outputs(fields: Mapping[str, Any], where: str) -> list[str | None]:
 
 
 def _line(
-    fields: Mapping[str, Any], example: Example, answers: Sequence[Any], row: Row, by: str | None
+    fields: Mapping[str, Any], example: Example, extracted: Sequence[Any], row: Row, by: str | None
 ) -> dict[str, Any]:
     scores: list[Score] = [sample.score for sample in row.samples]
     several = len(scores) > 1
-    extracted = [plain(answer) for answer in answers]
     line = {
         "id": next((fields[name] for name in ("id", "idx") if fields.get(name) is not None), example.id),
-        "extracted": extracted if several else extracted[0],
+        "extracted": list(extracted) if several else extracted[0],
         "score": row.value,
         "parts": [score.parts for score in scores] if several else scores[0].parts,
         "blank": [score.blank for score in scores] if several else scores[0].blank,

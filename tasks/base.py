@@ -134,6 +134,10 @@ class Task(ABC):
             InputError: for a rule the task does not have.
         """
 
+    def extracted(self, text: str, example: Example, rule: str, answer: Any | None) -> Any:
+        """Return what a record shows as extracted: the answer as JSON data, unless the rule cuts out a text."""
+        return plain(answer)
+
     @abstractmethod
     def score(self, answer: Any | None, example: Example) -> Score:
         """Score one answer (typed, or JSON data as records hold it); None is a blank."""

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from ..errors import InputError
-from ..metrics.extraction import NUMBER_RULES, extract_number
+from ..metrics.extraction import NUMBER_RULES, extract_number, zeroeval_answer
 from ..metrics.score import Score
 from ..signatures.answers import display
 from ..signatures.numbers import parse_number
@@ -23,6 +23,12 @@ class NumberTask(Task):
         """Read the number that a text answers with; the rule `zeroeval` also looks at `meta["model"]`."""
         self._check_rule(rule)
         return extract_number(text, rule, model=example.meta.get("model"))
+
+    def extracted(self, text: str, example: Example, rule: str, answer: Any | None) -> Any:
+        """Return the number; under `zeroeval` the text that the rule cuts out, as ZeroEval's own files hold it."""
+        if rule == "zeroeval":
+            return zeroeval_answer(text, model=example.meta.get("model")).text
+        return super().extracted(text, example, rule, answer)
 
     def score(self, answer: Any | None, example: Example) -> Score:
         """Return 1 for the gold value, however it is written (18, 18.0, "$18.00"), else 0.

@@ -110,3 +110,17 @@ class TestSharedData:
             example = gsm8k.example(row, "outputs")
             score = gsm8k.score(gsm8k.extract(row["output"], example, "zeroeval"), example)
             assert bool(score.value) == row["correct"], (row["idx"], row["model"])
+
+
+def test_records_of_the_zeroeval_rule_show_the_text_it_cuts_out(shared, tmp_path):
+    import json
+
+    from townhall.evaluation.scoring import score_outputs
+    from townhall.tasks.access import task
+
+    outputs = shared / "data" / "gsm8k" / "zeroeval_outputs_13x100.jsonl"
+    score_outputs(task("gsm8k"), outputs, "zeroeval", by="model", records=tmp_path / "records.jsonl")
+    rows = [json.loads(line) for line in outputs.read_text().splitlines()]
+    records = [json.loads(line) for line in (tmp_path / "records.jsonl").read_text().splitlines()]
+    assert [record["extracted"] for record in records] == [row["extracted"] for row in rows]
+    assert [record["score"] == 1 for record in records] == [row["correct"] for row in rows]
