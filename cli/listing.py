@@ -64,6 +64,9 @@ def tasks() -> list[dict[str, Any]]:
     for name, kind in TASKS:
         generated = kind.generate is not Task.generate
         hub = kind.hub.repo if kind.hub else None
+        # A task with neither has examples of its own, or takes a file.
+        shipped = "" if generated or hub or kind.source is Task.source else "shipped"
+        sources = [part for part in ("generator" if generated else "", hub or "", shipped) if part]
         found.append(
             {
                 "name": name,
@@ -71,8 +74,7 @@ def tasks() -> list[dict[str, Any]]:
                 "summary": kind.summary,
                 "generated": generated,
                 "hub": hub,
-                "source": " / ".join(part for part in ("generator" if generated else "", hub or "") if part)
-                or "--data",
+                "source": " / ".join(sources) or "--data",
                 "options": dict(kind.option_help),
                 "groups": ", ".join(kind.group_fields),
                 "extract_rules": list(kind.extract_rules),

@@ -62,17 +62,17 @@ def command(
         behaviour=parse_behaviour(behaviour), faults=plan, accepts=accepts, record=False, port=port
     )
     with server:
-        if as_json:
-            screen.print_json({"api_base": server.url, "simulated": True})
-        else:
-            click.echo(server.url)
-            screen.notice("serving the simulated model; Ctrl-C ends it")
         try:
+            if as_json:
+                screen.print_json({"api_base": server.url, "simulated": True})
+            else:
+                click.echo(server.url)
+                screen.notice("serving the simulated model; Ctrl-C ends it")
             threading.Event().wait()
         except KeyboardInterrupt:
             stats = server.stats()
-    interrupt.set_hint(f"{stats['requests']} requests, {stats['completed']} answered in full")
-    raise KeyboardInterrupt
+            interrupt.set_hint(f"{stats['requests']} requests, {stats['completed']} answered in full")
+            raise
 
 
 def _numbered(texts: Sequence[str], flag: str) -> dict[int, Fault]:
