@@ -19,6 +19,8 @@ ROUNDS = {
     "entropy": "entropy of answers (bits)",
     "blanks": "agents without an answer",
 }
+#: With more groups than this a table by group would be wider than a terminal.
+MOST_GROUPS = 10
 
 
 def dynamics_view(dynamics: Mapping[str, Any]) -> Iterator[Any]:
@@ -43,11 +45,16 @@ def dynamics_view(dynamics: Mapping[str, Any]) -> Iterator[Any]:
         if len(speakers) > 1:
             yield Text()
             yield _speakers(title, speakers)
+    if dynamics.get("pairs"):
+        yield Text()
+        yield from _pairs(dynamics)
     yield from _lines(dynamics)
 
 
 def _speakers(title: str, speakers: Mapping[str, Mapping[str, Any]]) -> Any:
-    made = table(title, ">right at first", ">at last", ">changes", ">to another's answer", ">to the commonest")
+    choices = sorted({name for speaker in speakers.values() for name in speaker.get("choices") or {}})
+    columns = (">right at first", ">at last", ">changes", ">to another's", ">to the commonest")
+    made = table(title, *columns, *(f">chose {clean(name)}" for name in choices))
     for name, speaker in speakers.items():
         label = str(int(name) + 1) if title == "agent" and name.isdigit() else name
         made.add_row(
@@ -55,8 +62,24 @@ def _speakers(title: str, speakers: Mapping[str, Mapping[str, Any]]) -> Any:
             fraction(speaker.get("first")),
             fraction(speaker.get("last")),
             *(count(speaker.get(part)) for part in ("changes", "followed", "followed_plurality")),
+            *(count((speaker.get("choices") or {}).get(name, 0)) for name in choices),
         )
     return made
+
+
+def _pairs(dynamics: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield how debates of two went, see `metrics.dynamics.pair_category`, in all and by group."""
+    groups = dynamics.get("groups") or {}
+    shown = groups if len(groups) <= MOST_GROUPS else {}
+    made = table("how pairs went", ">all", *(f">{number}" for number in range(1, len(shown) + 1)))
+    for name, number in dynamics["pairs"].items():
+        parts = [(group.get("pairs") or {}).get(name, 0) for group in shown.values()]
+        made.add_row(clean(name.replace("_", " ")), count(number), *map(count, parts))
+    yield made
+    for number, (name, group) in enumerate(shown.items(), start=1):
+        yield Text(clean(f"{number} {name} ({count(group.get('debates'))})"), style="dim")
+    if len(groups) > len(shown):
+        yield Text(f"by group ({len(groups)} of them): see --json", style="dim")
 
 
 def _lines(dynamics: Mapping[str, Any]) -> Iterator[Any]:
@@ -73,8 +96,6 @@ def _lines(dynamics: Mapping[str, Any]) -> Iterator[Any]:
             f"the judge was called {dynamics['judged']} times, could be right {dynamics['judge_could']} times, and was "
             f"{dynamics['judged_right']} times"
         )
-    if dynamics.get("pairs"):
-        found.append("pairs: " + ", ".join(f"{name.replace('_', ' ')} {n}" for name, n in dynamics["pairs"].items()))
     if found:
         yield Text()
     yield from (Text(clean(line)) for line in found)

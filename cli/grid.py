@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -28,8 +28,6 @@ from .strategy_command import StrategyCommand
 if TYPE_CHECKING:
     import dspy
 
-    from ..evaluation.grid_summary import Figure, GridSummary
-
 
 @click.command(
     name="grid",
@@ -50,9 +48,14 @@ if TYPE_CHECKING:
 )
 @combined(artifact_option, common_settings)
 @option(
-    "--lms", "lms_file", metavar="FILE", type=click.Path(), help="A YAML file of named models: all of them take part."
+    "--lms",
+    "lms_file",
+    metavar="FILE",
+    type=click.Path(),
+    help="A YAML file of named models; all of them take part, unless --lm names some.",
+    when_absent="models.yaml, where there is one",
 )
-@option("--lm", "lms", metavar="NAME", multiple=True, help="A model that takes part; of --lms, only those named.")
+@option("--lm", "lms", metavar="NAME", multiple=True, help="A model that takes part: a name in --lms, or any other.")
 @option("--judge-lm", metavar="NAME", help="The judge's model.", when_absent="each pair's first model")
 @combined(single_model_options, split_options, concurrency_option, budget_options)
 @option("--by", metavar="FIELD", help="Scores and parity of each group.", when_absent="the task's own groups, if any")
@@ -96,11 +99,10 @@ def command(
     oracle (some model right).
     """
     from ..evaluation.grid import run_grid
+    from .grid_view import grid_json, grid_view
 
     source = with_examples(task_of(task, data, task_option))
-    made = _models(lms_file, lms, judge_lm, api_base, reply_tokens)
-    judge = made[judge_lm] if judge_lm is not None else None
-    taking_part = {name: model for name, model in made.items() if name in _names(lms_file, lms)}
+    taking_part, judge = _models(lms_file, lms, judge_lm, api_base, reply_tokens)
     models = Models(lms=tuple(taking_part.values()), judge=judge, adapter=adapter_of(adapter))
     ready_to_score(source, models)
     tuned = program_of(source, strategy, {}, models, artifact=artifact) if artifact is not None else strategy
@@ -124,9 +126,9 @@ def command(
         progress=True,
     )
     if as_json:
-        screen.print_json({**found.summary.model_dump(mode="json"), "grid": str(found.folder)})
+        screen.print_json(grid_json(found))
     else:
-        screen.show(*grid_view(found.summary, str(found.folder)))
+        screen.show(*grid_view(found))
     if found.summary.status == "stopped":
         screen.notice(
             f"stopped: {found.summary.reason}; the partial result is kept, and a larger budget goes on from it"
@@ -135,102 +137,21 @@ def command(
     return 0 if found.summary.status == "complete" else 1
 
 
-def _names(lms_file: str | None, lms: Sequence[str]) -> list[str]:
-    from ..models.resolve import named_models
-
-    if lms:
-        return list(dict.fromkeys(lms))
-    if lms_file is None:
-        raise InputError("which models? Name a file with --lms, or two models or more with --lm")
-    return list(named_models(lms_file))
-
-
 def _models(
     lms_file: str | None, lms: Sequence[str], judge_lm: str | None, api_base: str | None, reply_tokens: int | None
-) -> dict[str, dspy.LM]:
-    from ..models.resolve import lm
+) -> tuple[dict[str, dspy.LM], dspy.LM | None]:
+    """Return the models that take part, by name, and the judge's.
 
-    names = [*_names(lms_file, lms), *([judge_lm] if judge_lm is not None else [])]
-    return {
+    Raises:
+        InputError: when none are named, or one is not known.
+    """
+    from ..models.resolve import lm, named_models
+
+    names = list(dict.fromkeys(lms)) or list(named_models(lms_file))
+    if not names:
+        raise InputError("which models? Name a file of them with --lms, or two or more with --lm")
+    made = {
         name: lm(name, api_base=api_base, models_file=lms_file, max_tokens=reply_tokens)
-        for name in dict.fromkeys(names)
+        for name in dict.fromkeys([*names, *([judge_lm] if judge_lm is not None else [])])
     }
-
-
-def grid_view(found: GridSummary, folder: str) -> Iterator[Any]:
-    """Yield a grid: its models, the matrices, the oracle, the judge's part, and what it cost."""
-    from rich.text import Text
-
-    from .run_view import cost_table
-    from .text import clean
-
-    line = Text(clean(f"{found.task} · {found.strategy}"), style="bold")
-    yield line.append(clean(f" · {len(found.models)} models, {found.n} examples · {found.primary}"), style="not bold")
-    if found.simulated:
-        yield Text("SIMULATED: these figures say nothing about a real model", style="bold yellow")
-    if found.status != "complete":
-        yield Text(clean(f"{found.status}: {found.reason or 'no reason given'}"), style="bold yellow")
-    yield Text()
-    letters = screen.letters(len(found.models))
-    yield _singles(found, letters)
-    yield from _matrix(found, letters, "accuracy", "accuracy in debate; the models alone on the diagonal")
-    yield from _matrix(found, letters, "gain", "gain over the better model alone, in points")
-    if found.by is not None:
-        yield from _matrix(found, letters, "parity", f"mean parity between groups ({found.by})")
-    yield from _matrix(found, letters, "oracle", "oracle: one of the two is right alone")
-    yield Text()
-    if (every := found.ensemble) is not None:
-        yield Text(
-            clean(
-                f"all models: the best alone, {every.best}, is right on {screen.fraction(every.accuracy)}; "
-                f"some model is on {screen.fraction(every.oracle)}"
-            )
-        )
-        yield Text(
-            f"none is right on {screen.fraction(every.none_right)}; all give the same wrong answer on "
-            f"{screen.fraction(every.unanimous_wrong)}"
-        )
-    if found.judged:
-        yield Text(
-            f"the judge was called {found.judged} times, could be right {found.judge_could} times, "
-            f"and was {found.judged_right} times"
-        )
-    yield cost_table([("grid", found.usage, found.n, found.seconds)])
-    yield Text(f"calls by the formula: {screen.count(found.planned_calls)}", style="dim")
-    yield Text(clean(f"grid: {folder}"), style="dim")
-
-
-def _singles(found: GridSummary, letters: Sequence[str]) -> Any:
-    from .text import clean
-
-    parity = found.by is not None
-    columns = ["", "model alone", f">{found.primary}", ">95 % interval", *([">parity"] if parity else []), ">blank"]
-    made = screen.table(*columns)
-    for letter, name in zip(letters, found.models, strict=True):
-        cell = found.single(name)
-        row = [letter, clean(name), screen.fraction(cell.accuracy if cell else None)]
-        interval = cell.interval if cell else None
-        row.append(screen.interval(interval.low, interval.high) if interval is not None else "")
-        if parity:
-            row.append(screen.fraction(cell.parity if cell else None))
-        made.add_row(*row, str(cell.blank) if cell else "")
-    return made
-
-
-def _matrix(found: GridSummary, letters: Sequence[str], figure: Figure, title: str) -> Iterator[Any]:
-    from rich.text import Text
-
-    values = found.matrix(figure)
-    if all(value is None for row in values for value in row):
-        return
-    yield Text()
-    yield Text(title, style="bold")
-    made = screen.table("", *(f">{letter}" for letter in letters))
-    for row, (letter, figures) in enumerate(zip(letters, values, strict=True)):
-        cells = []
-        for column, value in enumerate(figures):
-            points = figure == "gain" and value is not None
-            text = f"{100 * (value or 0):+.1f}" if points else "" if value is None else f"{value:.3f}"
-            cells.append(Text(text, style="dim" if row == column else ""))
-        made.add_row(letter, *cells)
-    yield made
+    return {name: made[name] for name in names}, made[judge_lm] if judge_lm is not None else None

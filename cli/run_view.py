@@ -116,7 +116,10 @@ def scores_table(scores: dict[str, float | None], intervals: dict[str, Interval]
 
 
 def groups_table(by: str, groups: dict[str, Any], primary: str) -> RenderableType:
-    """Return the scores of each group, its interval (where it has one) beside the main one."""
+    """Return the scores of each group, its interval (where it has one) beside the main one.
+
+    A group of few examples is marked "tiny", one with nothing right "zero".
+    """
     names = list(dict.fromkeys(name for group in groups.values() for name in group.scores))
     names.sort(key=lambda name: name != primary)
     with_intervals = any(group.intervals for group in groups.values())
@@ -129,7 +132,8 @@ def groups_table(by: str, groups: dict[str, Any], primary: str) -> RenderableTyp
         cells = [fraction(group.scores.get(name)) for name in names]
         if with_intervals:
             cells.insert(1, interval(found.low, found.high) if found else "")
-        made.add_row(clean(value), count(group.n), *cells)
+        flags = f" ({', '.join(group.flags)})" if group.flags else ""
+        made.add_row(clean(f"{value}{flags}"), count(group.n), *cells)
     return made
 
 

@@ -62,7 +62,7 @@ def command(
     if as_json:
         screen.print_json(found.as_json())
     else:
-        screen.show(*_view(found, by))
+        screen.show(*_view(found, by or source.default_by))
     if found.unanswered:
         screen.notice(f"{found.unanswered} examples of --data have no output; they are not counted")
 

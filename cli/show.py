@@ -67,16 +67,16 @@ def command(run: str, example: str | None, examples: str | None, as_json: bool) 
 
 def _show_grid(folder: Path, asked: str | None, as_json: bool) -> None:
     from ..evaluation.grid import load_grid
-    from .grid import grid_view
+    from .grid_view import grid_json, grid_view
 
     grid = load_grid(folder)
     if asked is not None:
         first = next(iter(grid.info.runs.values()), "singles/NAME")
         raise InputError(f"{folder}: is a grid; examples are in its runs, such as {folder / first}")
     if as_json:
-        screen.print_json({**grid.summary.model_dump(mode="json"), "grid": str(folder)})
+        screen.print_json(grid_json(grid))
     else:
-        screen.show(*grid_view(grid.summary, str(folder)))
+        screen.show(*grid_view(grid))
 
 
 def record_of(records: Sequence[Record], wanted: str, run: str) -> Record:

@@ -129,6 +129,9 @@ def evaluate(
         check_samples(program)
     task.check_scoring()
     models = all_models(program, lm)
+    if isinstance(program, Strategy):
+        with dspy.context(**({"lm": lm} if lm is not None else {})):
+            program.check_models()
     places = concurrency or min(resolve.default_concurrency(model) for model in models)
     if places < 1:
         raise InputError(f"the concurrency is {places}; it must be at least 1")

@@ -125,6 +125,14 @@ class Strategy(dspy.Module):
     def max_calls(self) -> int:
         """Return the most model calls that one question takes when every reply is readable."""
 
+    def check_models(self) -> None:
+        """Check that the models suit the settings; called before anything is spent.
+
+        Raises:
+            InputError: when they do not.
+        """
+        return  # most strategies take any
+
     def demonstrate(self, demonstrations: Sequence[Demonstration]) -> Self:
         """Give the roles worked demonstrations, made from a task's worked problems. Returns the strategy itself."""
         return self
