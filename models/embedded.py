@@ -40,6 +40,7 @@ MAX_TOKENS = 1024
 TEMPERATURE = 0.7
 #: Memory, in MiB, for prompts that left their slot and may come back.
 _PROMPT_CACHE_MIB = 1024
+_MOST_THREADS = 8
 
 
 class Server:
@@ -51,7 +52,7 @@ class Server:
         params.model.path = str(file)
         params.n_ctx = context * slots  # llama.cpp divides it among the slots
         params.n_parallel = slots
-        threads = os.cpu_count() or 2
+        threads = _threads()
         params.cpuparams.n_threads = threads
         params.cpuparams_batch.n_threads = threads
         params.cache_ram_mib = _PROMPT_CACHE_MIB
@@ -101,6 +102,12 @@ class Server:
         self._closed.set()
         self._workers.shutdown(wait=True, cancel_futures=True)
         self._server = None
+
+
+def _threads() -> int:
+    """Return how many threads to compute with: the cores this process may use, and not more than pay."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return max(1, min(len(affinity(0)) if affinity else os.cpu_count() or 2, _MOST_THREADS))
 
 
 class Completion:
