@@ -55,7 +55,7 @@ task_options = combined(
         "task_option",
         type=KeyValue(),
         multiple=True,
-        help="An option of the task, such as -T sizes=2x2,3x3; repeat it for more. "
+        help="An option of the task, such as -T sizes=2x2,3x3 (or --sizes 2x2,3x3); repeat it for more. "
         "`--task NAME --help` lists the task's options.",
     ),
 )

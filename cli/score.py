@@ -10,6 +10,7 @@ import click
 from . import screen
 from .build import ready_to_score, task_of
 from .options import option, output_options, task_options
+from .task_command import TaskCommand
 
 if TYPE_CHECKING:
     from ..evaluation.scoring import OutputScores
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 @click.command(
     name="score",
+    cls=TaskCommand,
     epilog="Examples:\n\n"
     "\b\n"
     "  townhall score --task zebra-grid --data puzzles.jsonl --outputs outputs.jsonl --extract zeroeval\n"

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .settings import PREFIX, checked, options_of, value_of
+from .task_command import PREFIX as TASK_PREFIX
+from .task_command import TaskCommand, own_options
 
 if TYPE_CHECKING:
     from ..programs.base import StrategyConfig
@@ -38,7 +40,7 @@ class Chosen:
     options: tuple[click.Option, ...] = ()
 
 
-class StrategyCommand(click.Command):
+class StrategyCommand(TaskCommand):
     """A command with `--strategy`, and perhaps `--artifact` and `--task`.
 
     The callback receives the settings that were given as one dictionary under the name `settings`.
@@ -114,21 +116,32 @@ class StrategyCommand(click.Command):
         """Write the options in sections: the command's own, then those that depend on what was named."""
         chosen: Chosen | None = ctx.meta.get("townhall.chosen")
         own = chosen.options if chosen is not None else ()
-        general = [param for param in self.get_params(ctx) if param not in own and isinstance(param, click.Option)]
+        others = {*own, *own_options(ctx)}
+        general = [param for param in self.get_params(ctx) if param not in others and isinstance(param, click.Option)]
         sections: list[Section] = [("Options", _records(general, ctx))]
         if chosen is not None and own:
             sections.append((f"Settings of {chosen.name}", _records(own, ctx)))
+        if (name := value_of(ctx.meta["townhall.arguments"], "--task")) is not None:
+            sections.append((f"Options of the task {name}", _task_rows(name, ctx)))
         for title, rows in [*sections, *self.sections(ctx.meta["townhall.arguments"])]:
             if rows:
                 with formatter.section(title):
                     formatter.write_dl(rows)
 
     def sections(self, args: list[str]) -> Iterator[Section]:
-        """Yield further sections of the help page, for what the arguments name."""
-        if (name := value_of(args, "--task")) is not None:
-            from ..tasks.base import TASKS
+        """Yield further sections of the help page, for what the arguments name; none here."""
+        yield from ()
 
-            yield f"Options of the task {name} (-T KEY=VALUE)", list(TASKS.get(name).option_help.items())
+
+def _task_rows(name: str, ctx: click.Context) -> list[tuple[str, str]]:
+    from ..tasks.base import TASKS
+
+    flags = {str(option.name): option for option in own_options(ctx)}
+    rows = []
+    for key, text in TASKS.get(name).option_help.items():
+        option = flags.get(f"{TASK_PREFIX}{key}")
+        rows += _records([option], ctx) if option is not None else [(f"-T {key}=VALUE", text)]
+    return rows
 
 
 def _records(options: Any, ctx: click.Context) -> list[tuple[str, str]]:

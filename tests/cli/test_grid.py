@@ -239,6 +239,45 @@ def test_prices_of_the_file_are_added_up(townhall, norms, folder):
     assert found["usage"]["cost"] > dear["usage"]["cost"]
 
 
+# -- options of the task ---------------------------------------------------------------------------------------------
+
+
+def test_the_context_that_is_shown_is_an_option_of_its_own(townhall, norms):
+    command = ("evaluate", *norms, "--strategy", "single", "--lm", "ann", "--order", "file", "--limit", "1", "--json")
+    questions = {}
+    for context in ("none", "country", "rot"):
+        run = townhall(*command, "--context", context).json["run"]
+        questions[context] = townhall("show", run, "--example", "#1", "--json").json["question"]
+        assert townhall(*command, "-T", f"context={context}").json["run"] == run
+    assert ["Japan" in question for question in questions.values()] == [False, True, True]
+    assert ["Rule 0." in question for question in questions.values()] == [False, False, True]
+
+
+def test_options_of_the_task_that_are_wrong_are_refused(refused, norms, folder):
+    command = ("evaluate", *norms, "--lm", "ann")
+    assert "option context: unknown 'all'" in refused(*command, "--context", "all")
+    assert "the context 'value' needs the field 'value', which is missing here" in refused(
+        *command, "--context", "value"
+    )
+    assert "no option '--contxt'. Did you mean '--context'?" in refused(*command, "--contxt", "rot")
+    assert "unknown task 'nromad'. Did you mean 'normad'?" in refused(
+        "evaluate", "--task", "nromad", "--context", "rot"
+    )
+    assert "no option '--context'" in refused("evaluate", "--task", "gsm8k", "--context", "rot")
+
+
+def test_score_and_grid_take_them_too(townhall, refused, norms, folder):
+    (folder / "outputs.jsonl").write_text(json.dumps({"id": 0, "output": "yes"}) + "\n")
+    (folder / "groups.csv").write_text("country,group\njapan,East\nchile,West\negypt,South\n")
+    found = townhall("score", *norms, "--outputs", "outputs.jsonl", "--groups", "groups.csv", "--json").json
+    assert list(found["groups"]) == ["East"]
+    grid = ("grid", *norms, "--lm", "ann", "--lm", "bob", "--order", "file", "--limit", "1", "--json")
+    assert list(townhall(*grid, "--groups", "groups.csv").json["singles"][0]["groups"]) == ["East"]
+    help_page = townhall("evaluate", "--task", "zebra-grid", "--help").out
+    assert "--answer-format VALUE" in help_page
+    assert "-T seed=VALUE" in help_page  # --seed is another thing
+
+
 # -- groups and dynamics in other commands ---------------------------------------------------------------------------
 
 
