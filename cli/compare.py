@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -52,12 +52,14 @@ def comparison_view(found: Comparison) -> Iterator[Any]:
         yield Text("SIMULATED: these figures say nothing about a real model", style="bold yellow")
     yield Text()
     letters = screen.letters(len(found.sides))
-    made = screen.table("", "run", ">score", ">n", ">calls", ">tokens", ">seconds", ">cost")
+    equity = [">parity", ">least"] if found.by is not None else []
+    made = screen.table("", "run", ">score", *equity, ">n", ">calls", ">tokens", ">seconds", ">cost")
     for letter, side in zip(letters, found.sides, strict=True):
         made.add_row(
             letter,
             clean(side.name),
             screen.fraction(side.score),
+            *([screen.fraction(side.parity), screen.fraction(side.parity_min)] if equity else []),
             screen.count(side.n),
             f"{side.calls:.1f}",
             screen.count(side.tokens),
@@ -75,8 +77,33 @@ def comparison_view(found: Comparison) -> Iterator[Any]:
     tests = ", ".join(dict.fromkeys(pair.result.test for pair in found.pairs))
     corrected = "; p corrected for the number of comparisons (Holm)" if len(found.pairs) > 1 else ""
     yield Text(clean(f"paired by example; test: {tests}{corrected}"), style="dim")
+    for pair in found.pairs:
+        if pair.parity:
+            yield Text()
+            yield _parity(pair, found.by or "group", names)
     for remark in found.remarks:
         yield Text(clean(f"note: {remark}"), style="yellow")
+
+
+def _parity(pair: Pair, by: str, names: Mapping[str, str]) -> Any:
+    """Return each group's parity in both runs, and its change."""
+    from .text import clean
+
+    first, second = names[pair.first], names[pair.second]
+    made = screen.table(
+        f"parity by {clean(by)}", ">n", f">{first}", f">{second}", f">{second} - {first}", ">95 % interval"
+    )
+    for change in pair.parity:
+        effect = change.change
+        made.add_row(
+            clean(change.group),
+            screen.count(effect.n),
+            screen.fraction(change.before.estimate),
+            screen.fraction(change.after.estimate),
+            f"{effect.estimate:+.3f}",
+            f"{effect.low:+.3f} {screen.DASH} {effect.high:+.3f}",
+        )
+    return made
 
 
 def _cells(pair: Pair) -> list[str]:

@@ -8,10 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
+from ..metrics.parity import ParityChange, parity_change
 from ..metrics.statistics import PairedComparison, compare_paired, holm
 from ..signatures.transcript import Usage
 from .records import Record
 from .run_folder import Run, load_run
+from .scoring import group_of
+
+#: With more groups than this their parities are not compared one by one: too few examples each, and too many tests.
+MOST_GROUPS = 20
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,8 @@ class Side:
         paid: what the run really paid for in all.
         failed: examples that failed; they score 0.
         simulated: some model is simulated.
+        parity: mean parity of its groups; None where it is not grouped, or has nothing right.
+        parity_min: the least of them.
     """
 
     name: str
@@ -47,6 +54,8 @@ class Side:
     paid: Usage
     failed: int
     simulated: bool
+    parity: float | None = None
+    parity_min: float | None = None
 
 
 @dataclass(frozen=True)
@@ -60,6 +69,8 @@ class Pair:
         p_adjusted: the p-value after Holm's correction for the number of comparisons.
         only_first: examples that only the first run has, left out.
         only_second: likewise.
+        parity: each group's parity in both runs, where both are grouped by the same field, there are not too many
+            groups, and both runs have something right.
     """
 
     first: str
@@ -68,6 +79,7 @@ class Pair:
     p_adjusted: float
     only_first: int
     only_second: int
+    parity: list[ParityChange] = field(default_factory=list)
 
     def __str__(self) -> str:
         found = self.result
@@ -91,6 +103,7 @@ class Comparison:
     Attributes:
         task: name of the task.
         primary: the score that is compared.
+        by: the field that all runs are grouped by; None for none.
         sides: the runs.
         pairs: each later run against the first.
         remarks: what a reader should know before believing the figures.
@@ -103,6 +116,7 @@ class Comparison:
     pairs: list[Pair]
     remarks: list[str] = field(default_factory=list)
     simulated: bool = False
+    by: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the comparison as JSON data."""
@@ -117,6 +131,7 @@ def compare(a: Run | Path | str, b: Run | Path | str, *more: Run | Path | str) -
 
     Examples are paired by their content; failed and blank ones count as 0. With right/wrong scores the test is
     McNemar's, otherwise a paired permutation; the intervals are 95 %. Of several runs, p-values are corrected by Holm.
+    Where the runs are grouped, each group's parity is compared too.
 
     Args:
         a: the run that the others are compared with; a run or its folder.
@@ -141,8 +156,8 @@ def compare(a: Run | Path | str, b: Run | Path | str, *more: Run | Path | str) -
         results[name] = _paired(first, run)
     adjusted = holm({name: result.p_value for name, (result, _, _) in results.items()})
     pairs = [
-        Pair(names[0], name, result, adjusted[name], only_first, only_second)
-        for name, (result, only_first, only_second) in results.items()
+        Pair(names[0], name, result, adjusted[name], only_first, only_second, _parity(first, run))
+        for run, (name, (result, only_first, only_second)) in zip(runs[1:], results.items(), strict=True)
     ]
     return Comparison(
         task=first.info.task,
@@ -151,6 +166,7 @@ def compare(a: Run | Path | str, b: Run | Path | str, *more: Run | Path | str) -
         pairs=pairs,
         remarks=_remarks(names, runs, pairs),
         simulated=any(run.summary.simulated for run in runs),
+        by=first.summary.by if len({run.summary.by for run in runs}) == 1 else None,
     )
 
 
@@ -168,13 +184,34 @@ def _check_comparable(first: Run, run: Run) -> None:
 
 
 def _paired(first: Run, run: Run) -> tuple[PairedComparison, int, int]:
-    mine = {record.fingerprint: record.score for record in first.records}
-    theirs = {record.fingerprint: record.score for record in run.records}
+    mine, theirs = _scores(first), _scores(run)
     common = [fingerprint for fingerprint in mine if fingerprint in theirs]
     if not common:
         raise InputError(f"{first.folder} and {run.folder} have no example in common; compare runs over the same split")
     result = compare_paired([mine[key] for key in common], [theirs[key] for key in common])
     return result, len(mine) - len(common), len(theirs) - len(common)
+
+
+def _scores(run: Run) -> dict[str, float]:
+    return {record.fingerprint: record.score for record in run.records}
+
+
+def _parity(first: Run, run: Run) -> list[ParityChange]:
+    """Return how the groups' parities differ, over the examples that both runs have."""
+    by, theirs = first.summary.by, _scores(run)
+    if by is None or run.summary.by != by:
+        return []
+    before: dict[str, list[float]] = {}
+    after: dict[str, list[float]] = {}
+    for record in first.records:
+        if record.fingerprint in theirs:
+            group = group_of(record.meta, by, f"example '{record.id}'")
+            before.setdefault(group, []).append(record.score)
+            after.setdefault(group, []).append(theirs[record.fingerprint])
+    something_right = all(any(any(scores) for scores in groups.values()) for groups in (before, after))
+    if not something_right or len(before) > MOST_GROUPS:
+        return []
+    return [parity_change(before, after, group) for group in sorted(before)]
 
 
 def _names(runs: Sequence[Run]) -> list[str]:
@@ -204,6 +241,8 @@ def _side(name: str, run: Run) -> Side:
         paid=run.usage,
         failed=run.summary.failed,
         simulated=run.summary.simulated,
+        parity=run.scores.get("parity") if run.summary.by else None,
+        parity_min=run.scores.get("parity_min") if run.summary.by else None,
     )
 
 

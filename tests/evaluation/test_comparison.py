@@ -157,3 +157,25 @@ def test_a_comparison_is_json_and_says_when_it_is_simulated(sums, tmp_path):
     assert data["simulated"]
     assert data["sides"][0]["paid"]["calls"] == 3
     assert data["pairs"][0]["result"]["difference"]["n"] == 3
+
+
+def test_parity_of_each_group_is_compared_where_runs_are_grouped(run_with):
+    """Sums from 10 on are "large". Run A has 5 of 10 small and 4 of 4 large ones, run B 8 of 10 and 4 of 4."""
+    a = run_with("a", wrong=range(5), count=14, by="size")
+    b = run_with("b", wrong=range(2), count=14, by="size")
+    found = compare(a, b)
+    assert found.by == "size"
+    assert [(side.parity, side.parity_min) for side in found.sides] == [(0.75, 0.5), (0.9, 0.8)]
+    large, small = found.pairs[0].parity
+    assert (large.group, large.before.estimate, large.after.estimate, large.change.estimate) == ("large", 1, 1, 0)
+    assert str(small).startswith("small 0.50 -> 0.80 (+0.30, 95 % interval +0.")
+    assert small.change.low < 0.3 < small.change.high
+    assert json.loads(json.dumps(found.as_json()))["pairs"][0]["parity"][1]["change"]["n"] == 10
+
+
+def test_runs_that_are_not_grouped_alike_have_no_parity_to_compare(run_with):
+    grouped, plain = run_with("a", count=14, by="size"), run_with("b", count=14)
+    found = compare(grouped, plain)
+    assert (found.by, found.pairs[0].parity, found.sides[1].parity) == (None, [], None)
+    nothing = run_with("c", wrong=range(14), count=14, by="size")
+    assert compare(grouped, nothing).pairs[0].parity == []
