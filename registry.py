@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 def nearest(name: str, known: list[str]) -> str:
     """Return " Did you mean 'x'?" for the known name nearest to `name`, or an empty text."""
-    close = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.6)
     return f" Did you mean '{close[0]}'?" if close else ""
 
 

@@ -8,6 +8,8 @@ Schema = dict[str, Any]
 
 #: A list that states no maximum ends after so many items, or a small model's list never does.
 MOST_ITEMS = 16
+#: Likewise for a list of objects that hold free texts, which small models repeat with small changes.
+MOST_TEXTS = 8
 #: How many items such a list is expected to have when room for texts is shared out.
 _EXPECTED_ITEMS = 4
 #: A text at the top level (an argument) gets this many times the room of a nested one (one critique of many).
@@ -96,5 +98,6 @@ def _bound(node: Any, unit: float, depth: int) -> Any:
         out["properties"] = {name: _bound(part, unit, depth + 1) for name, part in out["properties"].items()}
     if isinstance(out.get("items"), dict):
         out["items"] = _bound(out["items"], unit, depth + 2)
-        out.setdefault("maxItems", max(MOST_ITEMS, out.get("minItems", 0)))
+        texts = out["items"].get("type") == "object" and _weight(out["items"], depth + 2) > 0
+        out.setdefault("maxItems", max(MOST_TEXTS if texts else MOST_ITEMS, out.get("minItems", 0)))
     return out
