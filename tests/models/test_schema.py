@@ -73,3 +73,17 @@ def test_bounded_does_not_change_its_argument_and_keeps_the_order_of_fields():
     before = json.dumps(schema)
     assert list(bounded(schema, 512)["properties"]) == ["points", "few", "summary"]
     assert json.dumps(schema) == before
+
+
+def test_a_list_of_written_items_ends_sooner_than_one_of_short_ones():
+    critique = {"type": "object", "properties": {"target": {"type": "string"}, "critique": {"type": "string"}}}
+    schema = {
+        "type": "object",
+        "properties": {
+            "critiques": {"type": "array", "items": critique},
+            "rows": {"type": "array", "items": {"type": "array", "items": {"type": "string"}}},
+        },
+    }
+    flat = bounded(schema, 1024)
+    assert flat["properties"]["critiques"]["maxItems"] == 8
+    assert flat["properties"]["rows"]["maxItems"] == 16
