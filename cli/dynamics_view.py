@@ -45,6 +45,7 @@ def dynamics_view(dynamics: Mapping[str, Any]) -> Iterator[Any]:
         if len(speakers) > 1:
             yield Text()
             yield _speakers(title, speakers)
+            yield from _choices(title, speakers)
     if dynamics.get("pairs"):
         yield Text()
         yield from _pairs(dynamics)
@@ -52,19 +53,32 @@ def dynamics_view(dynamics: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _speakers(title: str, speakers: Mapping[str, Mapping[str, Any]]) -> Any:
-    choices = sorted({name for speaker in speakers.values() for name in speaker.get("choices") or {}})
-    columns = (">right at first", ">at last", ">changes", ">to another's", ">to the commonest")
-    made = table(title, *columns, *(f">chose {clean(name)}" for name in choices))
+    made = table(title, ">right at first", ">at last", ">changes", ">to another's", ">to the commonest")
     for name, speaker in speakers.items():
-        label = str(int(name) + 1) if title == "agent" and name.isdigit() else name
         made.add_row(
-            clean(label),
+            _speaker(title, name),
             fraction(speaker.get("first")),
             fraction(speaker.get("last")),
             *(count(speaker.get(part)) for part in ("changes", "followed", "followed_plurality")),
-            *(count((speaker.get("choices") or {}).get(name, 0)) for name in choices),
         )
     return made
+
+
+def _choices(title: str, speakers: Mapping[str, Mapping[str, Any]]) -> Iterator[Any]:
+    """Yield how often each agent or model chose which move, where there was a choice."""
+    choices = sorted({choice for speaker in speakers.values() for choice in speaker.get("choices") or {}})
+    if not choices:
+        return
+    yield Text()
+    made = table(title, *(f">chose to {clean(choice)}" for choice in choices))
+    for name, speaker in speakers.items():
+        chosen = speaker.get("choices") or {}
+        made.add_row(_speaker(title, name), *(count(chosen.get(choice, 0)) for choice in choices))
+    yield made
+
+
+def _speaker(title: str, name: str) -> str:
+    return str(int(name) + 1) if title == "agent" and name.isdigit() else clean(name)
 
 
 def _pairs(dynamics: Mapping[str, Any]) -> Iterator[Any]:

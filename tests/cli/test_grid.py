@@ -319,7 +319,7 @@ def test_show_tells_how_pairs_went_and_what_they_chose(townhall, norms):
     assert list(chosen.values()) == [12, 12]
     shown = townhall("show", run["run"]).out
     assert re.search(r"still split +11 +4 +4 +3", shown)
-    assert "chose debate" in shown
+    assert re.search(r"model +chose to debate +chose to reflect\n─+\nsimulated/ann.* \d+ +\d+\n", shown)
     assert "the judge was called 11 times, could be right 11 times" in shown
 
 
