@@ -21,6 +21,7 @@ _HOMES: dict[str, str] = {
     "program": "evaluation.assembly",
     "evaluate": "evaluation.run",
     "compare": "evaluation.comparison",
+    "run_grid": "evaluation.grid",
     "compile": "optimize.compile",
     "tune": "optimize.search",
     "export": "optimize.export",
