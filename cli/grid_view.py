@@ -14,7 +14,7 @@ from .screen import count, fraction, interval, letters, table
 from .text import clean
 
 if TYPE_CHECKING:
-    from ..evaluation.grid import Grid
+    from ..evaluation.grid_folder import Grid
     from ..evaluation.grid_summary import Cell, Figure, GridSummary
 
 #: Titles of the matrices.
@@ -59,7 +59,7 @@ def grid_view(grid: Grid) -> Iterator[RenderableType]:
     yield from _together(found)
     yield Text()
     yield cost_table([("grid", found.usage, found.n, found.seconds)])
-    yield Text(f"{count(found.planned_calls)} calls by the formula (`grid.planned_calls`)", style="dim")
+    yield Text(f"{count(found.planned_calls)} calls by the formula (`planned_calls`)", style="dim")
     yield Text(clean(f"grid: {grid.folder}"), style="dim")
 
 

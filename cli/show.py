@@ -34,7 +34,7 @@ FILTERS = ("all", "wrong", "right", "blank", "failed")
 @output_options
 def command(run: str, example: str | None, examples: str | None, as_json: bool) -> None:
     """Show a RUN folder: scores, cost by role and debate dynamics; or its examples; or one transcript. Or a grid."""
-    from ..evaluation.grid import is_grid
+    from ..evaluation.grid_folder import is_grid
     from ..evaluation.run_folder import load_run
     from . import run_view
 
@@ -66,13 +66,12 @@ def command(run: str, example: str | None, examples: str | None, as_json: bool) 
 
 
 def _show_grid(folder: Path, asked: str | None, as_json: bool) -> None:
-    from ..evaluation.grid import load_grid
+    from ..evaluation.grid_folder import load_grid
     from .grid_view import grid_json, grid_view
 
     grid = load_grid(folder)
     if asked is not None:
-        first = next(iter(grid.info.runs.values()), "singles/NAME")
-        raise InputError(f"{folder}: is a grid; examples are in its runs, such as {folder / first}")
+        raise InputError(f"{folder}: is a grid; examples are in its runs, such as {folder / grid.info.runs[0].folder}")
     if as_json:
         screen.print_json(grid_json(grid))
     else:

@@ -532,12 +532,14 @@ def test_damaged_files_are_named(tmp_path):
 
 
 def test_names_of_models_are_no_paths_and_do_not_collide(tmp_path):
-    names = ["../up", "a/b", "a b", "A-B"]
-    known = ["ann", "bob", "cid", "dee"]
+    names = ["../up", "a/b", "a b", "A-B", "a/b + a b"]
+    known = ["ann", "bob", "cid", "dee", "eve"]
     lms = dict(zip(names, models(known).values(), strict=True))
     grid = run_grid(norms(tmp_path, 1), lms, settings={"rounds": 1}, split="all", out=tmp_path / "grid")
-    folders = list(grid.info.runs.values())
-    assert len({folder.casefold() for folder in folders}) == len(folders) == 10
+    folders = [run.folder for run in grid.info.runs]
+    assert len({folder.casefold() for folder in folders}) == len(folders) == 15
+    assert len(grid.summary.singles) == 5
+    assert [cell.accuracy for cell in grid.summary.singles] == [1, 1, 0, 0, 1]
     for folder in folders:
         assert load_run(tmp_path / "grid" / folder).summary.status == "complete"
     assert {path.name for path in tmp_path.iterdir() if path.is_dir()} == {"grid", "cache"}
