@@ -43,6 +43,7 @@ from .provenance import describe, run_info
 from .records import Status
 from .run import RUNS, evaluate
 from .run_folder import LOCK, RUN, SUMMARY, Run, load_run, lock_folder, read_model, write_model
+from .scoring import group_of
 
 __all__ = ["Grid", "GridInfo", "GridSummary", "load_grid", "planned_calls", "run_grid"]
 
@@ -105,6 +106,9 @@ def run_grid(
     chosen = list({example.fingerprint: example for example in chosen}.values())
     if not chosen:
         raise InputError("there are no examples to run")
+    if by:
+        for example in chosen:
+            group_of(example.meta, by, f"example '{example.id}'")
     runs = runs_of(list(lms))
     programs = [_program(base, [lms[name] for name in run.models], judge_lm) for run in runs]
     study = run_info(

@@ -545,6 +545,12 @@ def test_names_of_models_are_no_paths_and_do_not_collide(tmp_path):
     assert {path.name for path in tmp_path.iterdir() if path.is_dir()} == {"grid", "cache"}
 
 
+def test_a_field_that_examples_lack_is_named_before_anything_is_written(tmp_path):
+    with pytest.raises(InputError, match="no field 'region' to group by"):
+        run_grid(norms(tmp_path, 4), models(["ann", "bob"]), split="all", by="region", out=tmp_path / "grid")
+    assert not (tmp_path / "grid").exists()
+
+
 def test_a_group_map_that_lacks_a_country_is_named_before_any_call(tmp_path):
     groups = tmp_path / "groups.csv"
     groups.write_text("country,group\njapan,East\negypt,South\n")
