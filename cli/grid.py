@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     "lms_file",
     metavar="FILE",
     type=click.Path(),
-    help="A YAML file of named models; all of them take part, unless --lm names some.",
+    help="A YAML file of named models; all of them but the judge take part, unless --lm names some.",
     when_absent="models.yaml, where there is one",
 )
 @option("--lm", "lms", metavar="NAME", multiple=True, help="A model that takes part: a name in --lms, or any other.")
@@ -142,12 +142,14 @@ def _models(
 ) -> tuple[dict[str, dspy.LM], dspy.LM | None]:
     """Return the models that take part, by name, and the judge's.
 
+    A judge of the file's is no debater: it would judge its own debates. Whoever wants that names it with `--lm` too.
+
     Raises:
         InputError: when none are named, or one is not known.
     """
     from ..models.resolve import lm, named_models
 
-    names = list(dict.fromkeys(lms)) or list(named_models(lms_file))
+    names = list(dict.fromkeys(lms)) or [name for name in named_models(lms_file) if name != judge_lm]
     if not names:
         raise InputError("which models? Name a file of them with --lms, or two or more with --lm")
     made = {

@@ -138,6 +138,12 @@ def test_models_of_the_file_can_be_chosen_and_others_added(townhall, norms):
     assert found["pairs"][0]["models"] == ["fay", "ann"]
 
 
+def test_a_judge_of_the_file_is_no_debater_unless_it_is_named(townhall, norms):
+    command = ("grid", *norms, "--judge-lm", "gus", "--order", "file", "--limit", "1", "--rounds", "1", "--json")
+    assert townhall(*command).json["models"] == ["ann", "bob", "cid", "dee", "eve", "fay"]
+    assert townhall(*command, "--lm", "ann", "--lm", "gus").json["models"] == ["ann", "gus"]
+
+
 def test_a_budget_ends_with_code_3_and_a_larger_one_goes_on(townhall, norms):
     command = ("grid", *norms, "--lm", "ann", "--lm", "dee", *GRID, "--limit", "4")
     stopped = townhall(*command, "--max-calls", "6")
