@@ -97,7 +97,7 @@ def _bound(node: Any, unit: float, depth: int) -> Any:
     if isinstance(out.get("properties"), dict):
         out["properties"] = {name: _bound(part, unit, depth + 1) for name, part in out["properties"].items()}
     if isinstance(out.get("items"), dict):
-        out["items"] = _bound(out["items"], unit, depth + 2)
         texts = out["items"].get("type") == "object" and _weight(out["items"], depth + 2) > 0
+        out["items"] = _bound(out["items"], unit, depth + 2)
         out.setdefault("maxItems", max(MOST_TEXTS if texts else MOST_ITEMS, out.get("minItems", 0)))
     return out

@@ -43,7 +43,10 @@ class Grid(BaseModel):
     these under a `solution`, `grid` or `answer` key.
     """
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    # Schemas are part of prompts: what a model needs to know of a grid, not all that this docstring says.
+    model_config = ConfigDict(
+        frozen=True, extra="ignore", json_schema_extra={"description": "A filled logic grid: one row a house."}
+    )
 
     header: list[str] = Field(description='column names, starting with "House"')
     rows: list[list[str]] = Field(description="one list a house: its number, then its cell under each column name")

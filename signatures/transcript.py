@@ -20,7 +20,8 @@ class Persona(BaseModel):
         stance: how it argues ("sceptical of shortcuts", "devil's advocate").
     """
 
-    model_config = ConfigDict(frozen=True)
+    # Schemas are part of prompts: what a model needs to know of a persona, not all that this docstring says.
+    model_config = ConfigDict(frozen=True, json_schema_extra={"description": "One participant of a debate."})
 
     name: str = Field(description="a short name, unique among the participants")
     expertise: str = Field(default="", description="what this participant knows well")
