@@ -7,7 +7,7 @@ import json
 import pytest
 from pydantic import BaseModel, Field
 
-from townhall.models.schema import MOST_ITEMS, bounded, inline
+from townhall.models.schema import MOST_TEXTS, bounded, inline
 
 
 class Point(BaseModel):
@@ -46,7 +46,7 @@ def test_bounded_gives_free_texts_a_length_and_lists_an_end():
     # texts in `few`, and 3 for the summary at the top: 27 units of 60.68 characters.
     assert point["name"]["maxLength"] == 60
     assert flat["properties"]["summary"]["maxLength"] == 182
-    assert flat["properties"]["points"]["maxItems"] == MOST_ITEMS
+    assert flat["properties"]["points"]["maxItems"] == MOST_TEXTS
     assert flat["properties"]["few"]["maxItems"] == 20
 
 
