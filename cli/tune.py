@@ -25,6 +25,8 @@ from .options import (
 )
 from .params import CommaSeparated, KeyValue, Number, Option
 from .settings import PREFIX, attribute_helps, checked
+from .staged import run as tune_in_stages
+from .staged import staged_options, taken_from
 from .strategy_command import Chosen, StrategyCommand
 
 if TYPE_CHECKING:
@@ -72,6 +74,7 @@ class TuneCommand(StrategyCommand):
     "  townhall tune --task arithmetic --strategy society --agents 2:7 --rounds 1:4 --trials 20\n"
     "  townhall tune --task gsm8k --data train.jsonl --personas 2:9 --rounds 1:3 \\\n"
     "      --fix persona_style=experts --objectives score,calls --trials 30\n"
+    "  townhall tune ... --staged --teleprompter miprov2 --max-calls 5000\n"
     "  townhall tune ... --storage postgresql://user@host/db --worker\n"
     "  townhall tune --strategy town-hall --help",
 )
@@ -123,7 +126,7 @@ class TuneCommand(StrategyCommand):
     when_absent="an SQLite file in the study's folder",
 )
 @option("--worker", is_flag=True, help="Only help with the trials that another process has put into the storage.")
-@combined(model_options, concurrency_option, budget_options, tuning_options, output_options)
+@combined(staged_options, model_options, concurrency_option, budget_options, tuning_options, output_options)
 def command(
     task: str | None,
     data: str | None,
@@ -170,6 +173,9 @@ def command(
     from .study import study_json, study_view
     from .tuning_progress import searching
 
+    staged = taken_from(model_names)
+    if staged and (worker or split != "dev"):
+        raise InputError("--staged measures on the dev split, in one process: leave out --split and --worker")
     source = with_examples(task_of(task, data, task_option))
     splits = hold_out(source, dev_limit=limit, test_limit=test_limit, seed=tuning_seed) if test and not worker else None
     fixed = _typed(dict(fix), strategy)
@@ -181,6 +187,36 @@ def command(
     ready_to_score(source, models)
     plain = program_of(source, strategy, fixed, models, artifact=artifact)
     budget = budget_of(max_calls, max_tokens, max_cost)
+    if staged:
+        return tune_in_stages(
+            source,
+            plain if artifact is not None else strategy,
+            plain,
+            staged,
+            models=models,
+            model_names=model_names,
+            folder=Path(out or f"artifacts/{study_name}-staged"),
+            budget=budget,
+            limit=limit,
+            test=test,
+            test_limit=test_limit,
+            overwrite=overwrite,
+            as_json=as_json,
+            trials=trials,
+            objectives=objectives,
+            sampler=sampler,
+            pruner=pruner,
+            fixed=fixed,
+            search="all" if "all" in search else list(search),
+            demos=demos,
+            role_lms=_role_models(role_lm, model_names),
+            name=f"{study_name}-staged",
+            storage=storage,
+            concurrency=concurrency,
+            seed=tuning_seed,
+            studies=studies,
+            ranges=settings,
+        )
     interrupt.set_hint("what is finished is kept; the same command goes on with the study")
     with searching() as progress:
         result = tune(
