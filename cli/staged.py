@@ -94,7 +94,7 @@ def run(
     from .final import judge
 
     splits = hold_out(source, dev_limit=limit, test_limit=test_limit, seed=search["seed"])
-    helpers = {
+    helpers: dict[str, Any] = {
         name: models_of([wanted], **{**model_names, "lms": None, "judge_lm": None}).first if wanted else None
         for name, wanted in own.items()
         if name.endswith("_lm")
@@ -166,7 +166,7 @@ def view(staged: Staged) -> Iterator[Any]:
     if staged.simulated:
         yield Text("SIMULATED: these figures say nothing about a real model", style="bold yellow")
     yield Text()
-    made = screen.table("stage", "outcome", ">gain in points", ">95 % interval", ">score", ">calls", ">tokens", ">cost")
+    made = screen.table("stage", "outcome", ">gain", ">95 % interval", ">score", ">calls", ">tokens", ">cost")
     made.add_row("as it came", "", "", "", screen.fraction(staged.baseline), "", "", "")
     for depth, step in staged.rows:
         gain = step.gain
@@ -186,12 +186,15 @@ def view(staged: Staged) -> Iterator[Any]:
     for _, step in staged.rows:
         if step.note:
             yield Text(clean(f"{step.name}: {step.note}"), style="dim")
-    yield Text("gains are on the dev examples that chose, so they flatter; the held-out score does not", style="dim")
+    yield Text(
+        "gains are in points, on the dev examples that chose: they flatter, the held-out score does not", style="dim"
+    )
+    yield Text("unsure: the interval of the gain holds 0, so that it may be chance", style="dim")
 
 
 def outcome(step: Step) -> str:
     """Return what became of a step, in words."""
-    return "kept, but may be chance" if step.outcome == "kept" and not step.certain else step.outcome
+    return "kept, unsure" if step.outcome == "kept" and not step.certain else step.outcome
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from .held_out import Gain, HeldOut
 from .search import SearchProgress
 from .study import StudyResult
 
-Outcome = Literal["kept", "did not pay", "not tried"]
+Outcome = Literal["kept", "did not pay", "not measured", "not tried"]
 
 
 class Step(BaseModel):
@@ -28,7 +28,8 @@ class Step(BaseModel):
 
     Attributes:
         name: the role's, or the stage's.
-        outcome: "kept"; "did not pay" (no better on dev, and undone); "not tried".
+        outcome: "kept"; "did not pay" (no better on dev, and undone); "not measured" (undone, for the budget
+            ended before); "not tried".
         gain: over the program before it, on the dev examples; None where it was not measured.
         usage: what was paid, and served from the cache.
         note: what else is worth knowing; empty for nothing.

@@ -38,7 +38,7 @@ __all__ = ["SHARES", "Stage", "Staged", "StagesProgress", "Step", "optimise_in_s
 #: How a budget is divided between the stages.
 SHARES = (0.35, 0.4, 0.25)
 #: The stages, in order.
-PROMPTS, SHAPE, AGAIN = "prompts of each role", "shape", "prompts again"
+PROMPTS, SHAPE, AGAIN = "prompts", "shape", "prompts again"
 
 
 def optimise_in_stages(
@@ -327,7 +327,7 @@ class _Stages:
                 self.gained.append(role)
             stage.roles.append(step)
             self.bench.progress.finished(step)
-        if any(step.outcome != "not tried" for step in stage.roles):
+        if any(step.gain is not None for step in stage.roles):
             now = self._now()
             stage.gain = gain_over(first.scores, now.scores, same=now is first)
             stage.outcome = "kept" if self.gained else "did not pay"
@@ -418,13 +418,13 @@ class _Stages:
         spent = self.bench.spent
         compiled, report, note = self.bench.compile(self.program, roles, reserved)
         if compiled is None:
-            return Step(name=name, note=note)
+            return Step(name=name, outcome="did not pay", note=note)
         if self.bench.same(compiled, self.program):
             nothing = gain_over(before.scores, before.scores, same=True)
             return Step(name=name, outcome="did not pay", gain=nothing, note=note or "the prompts stayed as they were")
         measured, reason = self.bench.measure(compiled, limit.minus(added(self.bench.spent, spent)))
         if measured is None:
-            return Step(name=name, note=f"put back before it was measured: {reason}")
+            return Step(name=name, outcome="not measured", note=f"put back: {reason}")
         gain = gain_over(before.scores, measured.scores, same=False)
         if gain.estimate <= 0:
             return Step(name=name, outcome="did not pay", gain=gain, note=note)

@@ -18,14 +18,14 @@ def test_tune_in_stages_prints_what_each_gave_saves_and_judges(townhall, model, 
     command = ("tune", "--staged", *ARITHMETIC, *model, *SMALL)
     outcome = townhall(*command)
     assert outcome.code == 0, outcome
-    for text in ("arithmetic · society · bootstrap, in stages", "prompts of each role", "shape", "prompts again"):
+    for text in ("arithmetic · society · bootstrap, in stages", "prompts", "shape", "prompts again"):
         assert text in outcome.out
     for role in ("solve", "revise", "summarise"):
         assert f"  {role}" in outcome.out
     assert "held out: 3 test examples" in outcome.out
     saved = json.loads((folder / "artifacts/arithmetic-society-staged/artifact.json").read_text())
     assert [stage["name"] for stage in saved["tuning"]["stages"]] == [
-        "prompts of each role", "shape", "prompts again",
+        "prompts", "shape", "prompts again",
     ]  # fmt: skip
     assert saved["held_out"]["rows"][0]["name"] == "tuned"
     again = townhall(*command, "--overwrite", "--json")
