@@ -236,7 +236,7 @@ def _watching(models: Models, *, silent: bool) -> Iterator[Observer]:
                 if (title := turn_title(turn)) != self.title:
                     self.title = title
                     screen.show(section(title), on=console)
-                if turn.role == "identify":
+                if turn.role == "identify" and not turn.abstained:
                     people = [Persona.model_validate(item) for item in turn.said.get("personas", [])]
                     screen.show(personas_view(people), on=console)
                 else:

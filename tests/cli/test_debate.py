@@ -134,3 +134,10 @@ def test_help_with_a_strategy_lists_its_settings(townhall):
 
 def test_help_with_a_task_lists_its_options(townhall):
     assert "Options of the task arithmetic" in townhall("debate", "--task", "arithmetic", "--help").out
+
+
+def test_a_moderator_who_names_nobody_is_seen_to_abstain(townhall):
+    outcome = townhall("debate", "x?", "--lm", "simulated?empty_rate=1", "--personas", "2", "--rounds", "1")
+    participants = outcome.out[outcome.out.index("Participants") : outcome.out.index("Round 1")]
+    assert "Moderator  abstains" in participants
+    assert "Participant 1  argue  abstains" in outcome.out
