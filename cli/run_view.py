@@ -138,12 +138,18 @@ def groups_table(by: str, groups: dict[str, Any], primary: str) -> RenderableTyp
 
 
 def cost_table(items: Sequence[tuple[str, Usage, int, float]]) -> RenderableType:
-    """Return what runs cost: (name, usage, examples, wall-clock seconds) each."""
-    made = table("", ">calls", ">cached", ">a question", ">tokens sent", ">received", ">time", ">cost")
+    """Return what runs cost: (name, usage, examples, wall-clock seconds) each; one alone needs no name.
+
+    Without it the table of a long run (thousands of calls, minutes) fits into 80 columns.
+    """
+    named = len(items) > 1
+    made = table(
+        *([""] if named else []), ">calls", ">cached", ">a question", ">tokens sent", ">received", ">time", ">cost"
+    )
     for name, usage, n, wall in items:
         each = f"{(usage.calls + usage.cached) / n:.1f}" if n else "n/a"
         made.add_row(
-            clean(name),
+            *([clean(name)] if named else []),
             count(usage.calls),
             count(usage.cached),
             each,

@@ -11,6 +11,8 @@ from ..signatures.transcript import Usage
 
 #: Seconds between two lines where there is no terminal, and between two drawings where there is one.
 LINE_EVERY, DRAW_EVERY = 15.0, 0.2
+#: Columns of a terminal up to which the bar is a short one.
+NARROW = 100
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,7 @@ class Lines:
 
 
 class Bar:
-    """Draws a progress bar with `rich`.
+    """Draws the title and below it a progress bar with `rich`; what does not fit beside the bar goes on below it.
 
     Args:
         stream: where to.
@@ -128,17 +130,18 @@ class Bar:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
         from rich.progress import Progress as RichProgress
+        from rich.table import Column
 
         console = Console(file=self._stream or sys.stderr)
+        console.print(label(state), markup=False, highlight=False)
         self._bar = RichProgress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[words]}", markup=False),
+            BarColumn(bar_width=24 if console.width > NARROW else 12),
+            MofNCompleteColumn(table_column=Column(no_wrap=True)),
+            TextColumn("{task.fields[words]}", markup=False, table_column=Column(no_wrap=False)),
             console=console,
             auto_refresh=False,
         )
-        self._task = self._bar.add_task(label(state), total=state.total, completed=state.done, words="")
+        self._task = self._bar.add_task("", total=state.total, completed=state.done, words="")
         self._bar.start()
 
     def update(self, state: State) -> None:
@@ -173,7 +176,7 @@ def in_words(state: State, *, count: bool = True) -> str:
     usage = state.usage
     parts = [f"{state.done}/{state.total} done"] if count else []
     if state.score is not None:
-        parts.append(f"{state.primary} {100 * state.score:.1f}")
+        parts.append(f"{state.primary} {state.score:.3f}")
     if state.failed:
         parts.append(f"{state.failed} failed")
     if state.blank:

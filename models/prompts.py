@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from .schema import Schema
+from .schema import Schema, inline
 
 _FIELD = re.compile(r"^\[\[ ## (\w+) ## \]\][ \t]*\n?(.*?)(?=^\[\[ ## \w+ ## \]\]|\Z)", re.MULTILINE | re.DOTALL)
 _REQUEST = re.compile(r"\n\s*\nRespond with (?:a JSON object|the corresponding output fields)\b.*\Z", re.DOTALL)
@@ -58,7 +58,8 @@ def _from_note(text: str) -> Schema:
     if "JSON schema: " in note:
         try:
             found: Any = json.JSONDecoder().raw_decode(note.partition("JSON schema: ")[2])[0]
-            return found if isinstance(found, dict) else {}
+            # The note is a schema of its own: its references point into itself, not into the whole object's.
+            return inline(found) if isinstance(found, dict) else {}
         except ValueError:
             return {}
     if "one of: " in note:

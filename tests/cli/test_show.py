@@ -57,3 +57,16 @@ def test_what_is_no_run_is_refused(refused, folder):
     assert "gone: no such folder" in refused("show", "gone")
     (folder / "empty").mkdir()
     assert "empty: not a run folder" in refused("show", "empty")
+
+
+def test_what_a_long_run_cost_fits_into_80_columns(capsys, monkeypatch):
+    from townhall.cli import screen
+    from townhall.cli.run_view import cost_table
+    from townhall.signatures.transcript import Usage
+
+    monkeypatch.setenv("COLUMNS", "80")
+    long = Usage(calls=12_000, cached=3_500, prompt_tokens=12_345_678, completion_tokens=1_234_567, cost=None)
+    screen.show(cost_table([("reflect-or-debate", long, 1000, 725.0)]))
+    head, _, row = capsys.readouterr().out.splitlines()
+    assert head.split() == "calls cached a question tokens sent received time cost".split()
+    assert row.split() == "12,000 3,500 15.5 12,345,678 1,234,567 12 min 05 s unknown".split()

@@ -21,12 +21,12 @@ def test_a_state_says_done_score_calls_tokens_cost_and_time_left():
     usage = Usage(calls=90, cached=12, prompt_tokens=120_000, completion_tokens=3_400, cost=0.1234)
     state = State("grids", total=50, done=20, resumed=10, score=0.45, primary="puzzle", usage=usage, elapsed=30.0)
     # Ten examples in thirty seconds, thirty to go.
-    assert in_words(state) == "20/50 done, puzzle 45.0, 90 calls (+12 cached), 123.4k tokens, $0.1234, 1:30 left"
+    assert in_words(state) == "20/50 done, puzzle 0.450, 90 calls (+12 cached), 123.4k tokens, $0.1234, 1:30 left"
 
 
 def test_failures_blanks_and_unknown_costs_are_said():
     state = State("sums", total=4, done=4, score=0.5, failed=1, blank=2, usage=Usage(calls=4, cost=None), elapsed=5)
-    assert in_words(state) == "4/4 done, score 50.0, 1 failed, 2 blank, 4 calls, 0 tokens, cost unknown, in 5 s"
+    assert in_words(state) == "4/4 done, score 0.500, 1 failed, 2 blank, 4 calls, 0 tokens, cost unknown, in 5 s"
 
 
 def test_nothing_is_claimed_before_the_first_example():
@@ -75,7 +75,23 @@ def test_a_run_draws_its_bar_to_the_end(sums, adder, tmp_path):
     evaluate(program(task, "single"), task, split="all", lm=lm, out=tmp_path / "run", progress=Bar(stream))
     assert "sums, single" in stream.getvalue()
     assert "3/3" in stream.getvalue()
-    assert "accuracy 100.0" in stream.getvalue()
+    assert "accuracy 1.000" in stream.getvalue()
+
+
+def test_nothing_is_cut_off_where_the_terminal_has_80_columns(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    stream = Terminal()
+    bar = Bar(stream)
+    usage = Usage(calls=12_345, cached=678, prompt_tokens=1_234_567, cost=1.25)
+    state = State(
+        "arithmetic, reflect-or-debate", 1000, 500, score=0.5, primary="accuracy", failed=3, blank=2, usage=usage,
+        elapsed=600, simulated=True,
+    )  # fmt: skip
+    bar.start(state)
+    bar.finish(state)
+    for part in (label(state), "500/1000", "accuracy 0.500", "(+678 cached)", "1.2M tokens", "$1.25", "10:00 left"):
+        assert part in " ".join(stream.getvalue().split())
+    assert "…" not in stream.getvalue()
 
 
 def test_a_library_call_is_silent(sums, adder, tmp_path, capsys):

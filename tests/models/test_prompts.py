@@ -54,7 +54,7 @@ def test_output_fields_are_read_with_their_types(adapter, read):
     schema = read(adapter.format(Everything, [], INPUTS))
     parts = schema["properties"]
     assert list(parts) == ["items", "letter", "number", "share", "sure", "text"]
-    assert parts["items"]["items"] == {"$ref": "#/$defs/Item"}
+    assert parts["items"]["items"]["properties"]["name"]["type"] == "string"
     assert parts["letter"] == {"enum": ["a", "b"]}
     assert [parts[name]["type"] for name in ("number", "share", "sure", "text")] == [
         "integer",
