@@ -131,7 +131,7 @@ def study_view(result: StudyResult, shares: Mapping[str, float], top: int = 10) 
     line = Text(clean(result.name), style="bold")
     counted = ", ".join(f"{number} {state}" for state, number in states.items())
     yield line.append(clean(f" · {about.split}, {about.n} examples · {counted or 'no trials'}"), style="not bold")
-    yield Text(clean("; ".join(about.space)), style="dim")
+    yield Text(clean("; ".join(map(str, about.space))), style="dim")
     if any(model.startswith("simulated") for model in about.models):
         yield Text("SIMULATED: these figures say nothing about a real model", style="bold yellow")
     if result.stopped:

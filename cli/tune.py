@@ -92,9 +92,9 @@ class TuneCommand(StrategyCommand):
 @option(
     "--sampler",
     metavar="NAME",
-    default="tpe",
+    default="gp",
     show_default=True,
-    help="How points are chosen: tpe, gp, nsga2, nsga3, cmaes, grid, random.",
+    help="How points are chosen: gp, tpe, nsga2, nsga3, cmaes, grid, random.",
 )
 @option(
     "--pruner",
@@ -314,7 +314,7 @@ def tuning_record(result: StudyResult, sampler: str, pruner: str, seed: int) -> 
         "pruner": pruner,
         "seed": seed,
         "objectives": result.description.objectives,
-        "space": result.description.space,
+        "space": [str(dimension) for dimension in result.description.space],
         "fixed": result.description.fixed,
         "examples": result.description.n,
         "trials": len(result.finished),

@@ -7,13 +7,12 @@ their replies come from the cache.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,76 +21,29 @@ import optuna
 from filelock import FileLock
 from optuna.trial import TrialState
 
-from ..errors import BudgetExceededError, InputError, MissingDependencyError
+from ..errors import BudgetExceededError, InputError
 from ..evaluation.assembly import program as assemble
-from ..evaluation.fingerprints import program_fingerprint
-from ..evaluation.records import Record
+from ..evaluation.fingerprints import examples_fingerprint, program_fingerprint
+from ..evaluation.provenance import all_models, models_of
 from ..evaluation.run import Budget, evaluate
 from ..programs.base import STRATEGIES, Strategy
-from ..registry import nearest
 from ..signatures.transcript import Usage
 from ..tasks.base import Example, SplitName, Task
-from .pruning import LOOK_EVERY, STARTUP, Finished, TrialPruner, optuna_pruner, paired_pruner
-from .space import DEMOS, MODEL_PREFIX, Dimension, size, space_for, suggest
-from .study import COSTS, StudyDescription, StudyResult, TrialResult, read_trials
+from .pruning import make_pruner
+from .samplers import MOST_CANDIDATES, SAMPLERS, all_points, make_sampler, random_point
+from .space import DEMOS, MODEL_PREFIX, Dimension, nearest_value, size, space_for, suggest
+from .study import COSTS, StudyDescription, StudyResult, TrialResult, paired_score, read_trials
 from .trial_queue import TrialQueue, open_storage, without_password
+from .trial_watch import SearchProgress, TrialWatch
 
-SAMPLERS: tuple[str, ...] = ("tpe", "gp", "nsga2", "nsga3", "cmaes", "grid", "random")
+__all__ = ["SAMPLERS", "SearchProgress", "tune"]
+
 #: A sampler that keeps proposing what was tried already is helped out of it after so many repetitions.
 MOST_DUPLICATES = 3
-
-
-def make_sampler(name: str, seed: int, trials: int) -> optuna.samplers.BaseSampler:
-    """Return a sampler by name.
-
-    Args:
-        name: one of `SAMPLERS`.
-        seed: two searches with the same seed make the same choices from the same results.
-        trials: how many there will be; a third of them, five at least, are spread at random before the model is used.
-
-    Raises:
-        InputError: for an unknown name.
-        MissingDependencyError: when the sampler's package is missing.
-    """
-    startup = max(5, trials // 3)
-    if name == "tpe":
-        return optuna.samplers.TPESampler(seed=seed, n_startup_trials=startup, multivariate=True)
-    if name == "gp":
-        _need("torch", "the sampler 'gp' needs PyTorch: pip install torch")
-        return optuna.samplers.GPSampler(seed=seed, n_startup_trials=startup)
-    if name == "nsga2":
-        return optuna.samplers.NSGAIISampler(seed=seed, population_size=max(4, trials // 3))
-    if name == "nsga3":
-        return optuna.samplers.NSGAIIISampler(seed=seed, population_size=max(4, trials // 3))
-    if name == "cmaes":
-        _need("cmaes", "the sampler 'cmaes' needs its package: pip install \"townhall[search]\"")
-        return optuna.samplers.CmaEsSampler(seed=seed, n_startup_trials=startup, with_margin=True)
-    if name in ("random", "grid"):
-        return optuna.samplers.RandomSampler(seed=seed)
-    raise InputError(f"unknown sampler '{name}'.{nearest(name, list(SAMPLERS))} Known: {', '.join(SAMPLERS)}")
-
-
-def _need(module: str, otherwise: str) -> None:
-    import importlib.util
-
-    if importlib.util.find_spec(module) is None:
-        raise MissingDependencyError(otherwise)
-
-
-class SearchProgress:
-    """Watches a search; the base does nothing."""
-
-    def start(self, total: int, points: int) -> None:
-        """Run once, with the number of trials and the size of the search space."""
-
-    def trial(self, number: int, settings: dict[str, Any]) -> None:
-        """Run when a trial starts."""
-
-    def example(self, number: int, answered: int, total: int, score: float) -> None:
-        """Run when a trial has answered an example."""
-
-    def finished(self, result: TrialResult, best: TrialResult | None) -> None:
-        """Run when a trial has ended."""
+#: A search ends with the reason when a strategy refuses so many configurations in a row.
+MOST_REFUSED = 20
+#: Seconds that a worker waits for the study it is to help with, and between two looks at what others are doing.
+PATIENCE, LOOK = 30.0, 0.5
 
 
 def tune(
@@ -100,10 +52,11 @@ def tune(
     *,
     trials: int = 30,
     objectives: Sequence[str] = ("score",),
-    sampler: str = "tpe",
+    sampler: str = "gp",
     pruner: str = "wilcoxon",
     split: SplitName = "dev",
     limit: int | None = None,
+    examples: Sequence[Example] | None = None,
     fixed: Mapping[str, Any] | None = None,
     search: Sequence[str] | Literal["all"] | None = None,
     demos: int | None = None,
@@ -131,17 +84,27 @@ def tune(
             repetitions of a configuration do not count.
         objectives: "score", and costs to minimise with it (calls, tokens, cost, seconds; per question, as if nothing
             had been cached): the result then has a Pareto front.
-        sampler: see `SAMPLERS`; "grid" tries every point in a random order.
+        sampler: see `samplers.SAMPLERS`; "grid" tries every point in a random order.
         pruner: "wilcoxon", "halving" or "none", see `pruning`.
         split: "dev" or "train"; tuning never reads test.
         limit: at most so many examples.
-        fixed, search, demos, role_lms, **ranges: the search space, see `space.space_for`.
-        lms, judge_lm, lm, adapter: models of the agents, the judge, all others; and the adapter.
+        examples: these instead of the split's.
+        fixed: values by name that are not searched; this and the next four make the search space, see
+            `space.space_for`.
+        search: further names to search.
+        demos: search the number of demonstrations, up to this.
+        role_lms: models to choose from, by role.
+        **ranges: what is searched, by name: `personas=range(2, 10)`, `rounds="1:3"`.
+        lms: models of the agents.
+        judge_lm: the judge's model.
+        lm: the model of roles that have none of their own; None for the configured one.
+        adapter: None for the configured one.
         name: of the study; the default names task and strategy.
         folder: where studies are kept; "studies" by default.
         storage: see `trial_queue.open_storage`.
         worker: only help with the trials that another process has put into the storage.
-        concurrency, budget: as in `evaluate`; the budget is for this call of `tune`.
+        concurrency: as in `evaluate`.
+        budget: for all of the study's trials together, earlier calls of `tune` included.
         seed: of the sampler and of the order of the examples.
         progress: is told how it goes.
 
@@ -150,16 +113,21 @@ def tune(
 
     Raises:
         InputError: for bad settings, a study of another task or strategy under the same name, or the test split.
+
+    Example:
+        study = tune(task("arithmetic"), "town-hall", personas=range(2, 6), rounds="1:3", trials=8)
+        program = study.best
     """
     if split == "test":
         raise InputError("tuning never reads the test split; use --split dev or train")
     if trials < 1:
         raise InputError(f"trials is {trials}; it must be at least 1")
+    kind = STRATEGIES.get(strategy) if isinstance(strategy, str) else type(strategy)
     search_ = _Search(
         task=task,
         base=strategy,
         space=space_for(
-            STRATEGIES.get(strategy) if isinstance(strategy, str) else type(strategy),
+            kind,
             ranges=ranges,
             fixed=fixed,
             search=search,
@@ -168,7 +136,7 @@ def tune(
         ),
         fixed=dict(fixed or {}),
         objectives=_checked(objectives),
-        examples=task.split(split, limit=limit, order="shuffled", seed=seed),
+        examples=_examples(task, split, limit, seed, examples),
         split=split,
         lms=tuple(lms),
         judge_lm=judge_lm,
@@ -183,12 +151,17 @@ def tune(
         budget=budget or Budget(),
         progress=progress or SearchProgress(),
     )
-    name = name or f"{task.name}-{search_.strategy.name}"
+    search_.check()
+    name = name or f"{task.name}-{kind.name}"
+    if Path(name).name != name or name in (".", ".."):
+        raise InputError(f"the study's name is '{name}'; it names a folder, and has no '/' in it")
     home = Path(folder or "studies") / name
-    home.mkdir(parents=True, exist_ok=True)
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{home}: the study's folder cannot be made: {error.strerror or error}") from None
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    opened = open_storage(storage, home)
-    return search_.run(name, home, opened, without_password(storage), worker)
+    return search_.run(name, home, storage, worker)
 
 
 def _checked(objectives: Sequence[str]) -> list[str]:
@@ -196,6 +169,23 @@ def _checked(objectives: Sequence[str]) -> list[str]:
     if unknown:
         raise InputError(f"unknown objective '{unknown[0]}'. Known: score, {', '.join(COSTS)}")
     return ["score", *(name for name in dict.fromkeys(objectives) if name != "score")]
+
+
+def _examples(
+    task: Task, split: SplitName, limit: int | None, seed: int, given: Sequence[Example] | None
+) -> list[Example]:
+    chosen = list(given)[:limit] if given is not None else task.split(split, limit=limit, order="shuffled", seed=seed)
+    chosen = list({example.fingerprint: example for example in chosen}.values())
+    if not chosen:
+        raise InputError("there are no examples to tune on")
+    tests = {
+        example.fingerprint
+        for example, of in zip(task.examples, task.assign_splits(task.examples), strict=True)
+        if of == "test"
+    }
+    if leaked := next((example for example in chosen if example.fingerprint in tests), None):
+        raise InputError(f"example '{leaked.id}' is of the test split, which tuning never reads")
+    return chosen
 
 
 @dataclass
@@ -221,14 +211,17 @@ class _Search:
     concurrency: int | None
     budget: Budget
     progress: SearchProgress
-    used: Usage = field(default_factory=Usage)
 
     @property
     def strategy(self) -> type[Strategy]:
         return STRATEGIES.get(self.base) if isinstance(self.base, str) else type(self.base)
 
     def build(self, settings: dict[str, Any]) -> Strategy:
-        """Return the program of a configuration."""
+        """Return the program of a configuration.
+
+        Raises:
+            InputError: when the strategy refuses it.
+        """
         shape = {key: value for key, value in settings.items() if key != DEMOS and not key.startswith(MODEL_PREFIX)}
         if isinstance(self.base, str):
             built = assemble(self.task, self.base, lms=self.lms, judge_lm=self.judge_lm, **{**self.fixed, **shape})
@@ -243,159 +236,220 @@ class _Search:
                 predictor.lm = self.role_lms[role][settings[MODEL_PREFIX + role]]
         return built
 
+    def check(self) -> None:
+        """Check what can be checked before anything is spent.
+
+        Raises:
+            InputError: for a sampler that does not fit, a role that is not there, models that exclude each other, or
+                a strategy that refuses the settings.
+        """
+        make_sampler(self.sampler, self.seed, self.trials, self.space, self.objectives)
+        make_pruner(self.pruner, len(self.examples))
+        plain = self.build(self._defaults())
+        roles = [role for role, _ in plain.named_predictors()]
+        for role in self.role_lms:
+            if role not in roles:
+                raise InputError(f"strategy '{self.strategy.name}' has no role '{role}'. Its roles: {', '.join(roles)}")
+        if self.role_lms and plain.lms:
+            raise InputError("models are searched by role or given by agent, not both; name one --lm")
+        self.task.check_scoring()
+        all_models(plain, self.lm)
+
+    def _defaults(self) -> dict[str, Any]:
+        """Return each dimension's value that is nearest to what the strategy has, for those it has one for."""
+        found = {}
+        for name, dimension in self.space.items():
+            value = dimension.default
+            if not isinstance(self.base, str) and name in self.strategy.Config.model_fields:
+                value = getattr(self.base.config, name)
+            if value is not None:
+                found[name] = nearest_value(dimension, value)
+        return found
+
     def describe(self) -> StudyDescription:
         """Return what this search is about, without making any call."""
-        order = hashlib.sha256("".join(example.fingerprint for example in self.examples).encode()).hexdigest()
-        settled = (self.lm or dspy.settings.lm) if not self.lms else None
+        plain = self.build(self._defaults())
+        defaults = type(plain.config)().model_dump(mode="json")
+        settings = {
+            name: value
+            for name, value in plain.config.model_dump(mode="json").items()
+            if name not in self.space and (name in self.fixed or value != defaults[name])
+        }
+        adapter = self.adapter or dspy.settings.adapter
         return StudyDescription(
             task=self.task.name,
             task_version=self.task.version,
             task_fingerprint=self.task.fingerprint,
             split=self.split,
-            examples=order,
+            examples=examples_fingerprint(self.examples),
             n=len(self.examples),
             strategy=self.strategy.name,
-            program=program_fingerprint(self.build({})),
-            space=[str(dimension) for dimension in self.space.values()],
-            fixed=json.loads(json.dumps(self.fixed, default=str)),
+            program=program_fingerprint(plain),
+            space=list(self.space.values()),
+            fixed=settings,
             objectives=self.objectives,
-            models=[model.model for model in self.lms] or ([settled.model] if settled is not None else []),
+            models=[model.model for model in models_of(plain, self.lm)],
             judge=self.judge_lm.model if self.judge_lm is not None else None,
+            adapter=type(adapter).__name__ if adapter is not None else "DebateAdapter",
         )
 
     # -- the search ----------------------------------------------------------------------------------------------
 
-    def run(self, name: str, home: Path, storage: optuna.storages.BaseStorage, where: str, worker: bool) -> StudyResult:
+    def run(self, name: str, home: Path, storage: str | None, worker: bool) -> StudyResult:
         """Work through the queue until nothing is left to do."""
-        description = self.describe()
-        directions = ["maximize"] + ["minimize"] * (len(self.objectives) - 1)
+        description, where = self.describe(), without_password(storage)
         # Two processes that start a study at the same moment: one creates it, the other finds it.
         with FileLock(str(home / ".lock")):
-            study = optuna.create_study(study_name=name, storage=storage, directions=directions, load_if_exists=True)
-            stored = study.user_attrs.get("townhall")
-            if stored is None:
-                if study.get_trials(deepcopy=False):
-                    raise InputError(f"study '{name}' in {where} was not made by townhall; use another --name")
-                study.set_user_attr("townhall", description.model_dump())
-            else:
-                description.check_same(StudyDescription.model_validate(stored), name)
+            opened = open_storage(storage, home)
+            self._join(name, opened, description, where, worker)
             (home / "study.json").write_text(
-                json.dumps({"name": name, "storage": where, **description.model_dump()}, indent=2) + "\n"
+                json.dumps({"name": name, "storage": where, **description.model_dump(mode="json")}, indent=2) + "\n"
             )
-            queue = TrialQueue(name, storage, lambda: self._load(name, storage))
-            queue.put_back_dead()
-            if not worker:
-                self._fill(queue)
+        queue = TrialQueue(name, opened, home / ".lock")
+        queue.put_back_dead()
+        if not worker:
+            # A space holds no more different trials than points.
+            queue.fill(min(self.trials, size(self.space)), self._first(queue))
         self.progress.start(self.trials, size(self.space))
         stopped = self._work(queue, home)
-        return StudyResult(name, home, where, description, read_trials(queue.study()), self.build, stopped, self.used)
+        results = read_trials(queue.study())
+        return StudyResult(name, home, where, description, results, self.build, stopped, spent(results))
 
-    def _load(self, name: str, storage: optuna.storages.BaseStorage) -> optuna.Study:
+    def _join(
+        self, name: str, storage: optuna.storages.BaseStorage, description: StudyDescription, where: str, worker: bool
+    ) -> None:
+        """Find the study or make it, and check that it is the same search."""
+        until = time.monotonic() + PATIENCE
+        while worker and name not in optuna.get_all_study_names(storage):
+            if time.monotonic() > until:
+                raise InputError(f"there is no study '{name}' in {where} to help with; start it without --worker")
+            time.sleep(LOOK)
+        directions = ["maximize"] + ["minimize"] * (len(self.objectives) - 1)
+        study = optuna.create_study(study_name=name, storage=storage, directions=directions, load_if_exists=True)
+        stored = study.user_attrs.get("townhall")
+        if stored is not None:
+            description.check_same(stored, name)
+            return
+        if study.get_trials(deepcopy=False):
+            raise InputError(f"study '{name}' in {where} was not made by townhall; use another --name")
+        study.set_user_attr("townhall", description.model_dump(mode="json"))
+
+    def _first(self, queue: TrialQueue) -> list[dict[str, Any]]:
+        """Return the settings that go into the queue; all others are the sampler's choice."""
+        if self.sampler == "grid":
+            return self._untried(queue)
+        if queue.trials():
+            return []
+        # The strategy as it comes is tried first: what the search finds must beat it.
+        return [self._defaults()]
+
+    def _sampler(self, queue: TrialQueue) -> optuna.samplers.BaseSampler:
         # A sampler per trial, seeded by how far the study is: a resumed search chooses as an unbroken one does.
-        study = optuna.load_study(study_name=name, storage=storage)
-        done = len(study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.FAIL)))
+        done = len(queue.trials(TrialState.COMPLETE, TrialState.FAIL))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-            study.sampler = make_sampler(self.sampler, self.seed * 100_003 + done, self.trials)
-            if len(self.objectives) == 1:
-                study.pruner = optuna_pruner(self.pruner, len(self.examples))
-        return study
-
-    def _fill(self, queue: TrialQueue) -> None:
-        if self.sampler == "grid":
-            points = self._points()
-            queue.fill(min(self.trials, len(points)), points)
-            return
-        defaults = {key: dimension.default for key, dimension in self.space.items()}
-        inside = all(value in self.space[key].values() for key, value in defaults.items())
-        # The strategy as it comes is tried first: what the search finds must beat it.
-        queue.fill(self.trials, [defaults] if inside else [])
-
-    def _points(self) -> list[dict[str, Any]]:
-        import itertools
-        import random
-
-        names = list(self.space)
-        grid = [
-            dict(zip(names, values, strict=True))
-            for values in itertools.product(*(self.space[name].values() for name in names))
-        ]
-        random.Random(self.seed).shuffle(grid)
-        return grid
+            return make_sampler(self.sampler, self.seed * 100_003 + done, self.trials, self.space, self.objectives)
 
     def _work(self, queue: TrialQueue, home: Path) -> str | None:
-        repeated = 0
+        """Run trials until none is left; returns why there are fewer than were asked for, if there are."""
+        repeated = refused = 0
         while True:
-            trial = queue.claim()
-            if trial is None:
-                if queue.running() and not queue.put_back_dead():
-                    time.sleep(0.5)  # another process works on the last trials; one of them may come back
+            number = queue.claim()
+            if number is None:
+                if queue.put_back_dead():
                     continue
-                if not queue.waiting():
-                    return None
+                if not queue.running() and not queue.waiting():
+                    return None if self._untried(queue) else "every point of the search space was tried"
+                time.sleep(LOOK)  # another process works on the last trials; one of them may come back
                 continue
             try:
-                with queue.heartbeat(trial):
-                    duplicate = self._run_trial(queue, trial, home)
+                with queue.heartbeat(number):
+                    end = self._run_trial(queue, number, home)
             except BudgetExceededError as error:
-                queue.put_back(trial, "budget")
+                queue.put_back(number, "budget")
                 return str(error)
             except BaseException as error:
-                queue.put_back(trial, type(error).__name__)
+                queue.put_back(number, type(error).__name__)
                 raise
-            if not duplicate:
-                repeated = 0
-                continue
-            repeated += 1
-            untried = self._untried(queue)
-            if not untried:
-                return "every point of the search space was tried"
-            # The sampler's wish was known already and cost nothing: it may wish again, but not for ever.
-            queue.add(untried[0] if repeated >= MOST_DUPLICATES else {})
+            repeated = repeated + 1 if end == "duplicate" else 0
+            refused = refused + 1 if end == "refused" else 0
+            if refused >= MOST_REFUSED:
+                problem = next(trial.problem for trial in reversed(read_trials(queue.study())) if trial.invalid)
+                raise InputError(f"the strategy refuses what is searched: {problem}")
+            if end != "done":
+                self._replace(queue, helped=repeated >= MOST_DUPLICATES or self.sampler == "grid")
+
+    def _replace(self, queue: TrialQueue, *, helped: bool) -> None:
+        """Queue another trial for one that does not count: the sampler's choice, or one that nobody has tried."""
+        untried = self._untried(queue)
+        if untried:
+            # What the sampler wished for was known already and cost nothing: it may wish again, but not for ever.
+            queue.add(untried[0] if helped else {})
+        else:
+            queue.withdraw_open()
 
     def _untried(self, queue: TrialQueue) -> list[dict[str, Any]]:
-        if size(self.space) > 10_000:
-            return [{}]
-        tried = {_key(trial.params) for trial in queue.study().get_trials(deepcopy=False) if trial.params}
-        return [point for point in self._points() if _key(point) not in tried]
+        """Return the points that no trial is for, shuffled; of a large space, a point at random."""
+        tried = [
+            trial.user_attrs.get("settings") or trial.params or trial.system_attrs.get("fixed_params", {})
+            for trial in queue.trials()
+            if trial.state != TrialState.FAIL or "invalid" in trial.user_attrs
+        ]
+        if size(self.space) > MOST_CANDIDATES:
+            return [random_point(self.space, self.seed + len(tried))]
+        keys = {_key(settings) for settings in tried}
+        return [point for point in all_points(self.space, self.seed) if _key(point) not in keys]
 
-    def _run_trial(self, queue: TrialQueue, trial: optuna.Trial, home: Path) -> bool:
-        """Run a claimed trial to its end; returns whether it only repeated one."""
+    def _run_trial(self, queue: TrialQueue, number: int, home: Path) -> Literal["done", "duplicate", "refused"]:
+        """Run a claimed trial to its end."""
+        trial = queue.trial(number, self._sampler(queue))
         settings = suggest(trial, self.space)
         trial.set_user_attr("settings", settings)
-        self.progress.trial(trial.number, settings)
-        others = [other for other in read_trials(queue.study()) if other.number != trial.number]
-        same = next((o for o in others if o.settings == settings and o.state in ("complete", "pruned")), None)
-        if same is not None:
-            trial.set_user_attr("duplicate_of", same.number)
-            trial.set_user_attr("costs", same.costs)
-            queue.study().tell(trial.number, values=self._values(same.score or 0.0, same.costs))
-            return True
-        watch = _Watch(self, trial, others)
+        others = [other for other in read_trials(queue.study()) if other.number != number]
+        for other in others:
+            if other.settings == settings and other.state in ("complete", "pruned"):
+                values = self._values(_value(other, others), other.costs)
+                queue.finish(number, values, duplicate_of=other.number, costs=other.costs)
+                return "duplicate"
+            if other.settings == settings and other.state == "running" and other.number < number:
+                queue.repeat_of(number, other.number)
+                return "duplicate"
+        try:
+            built = self.build(settings)
+        except InputError as error:
+            queue.refuse(number, str(error))
+            return "refused"
+        budget = self.budget.minus(spent(others))
+        self.progress.trial(number, settings)
+        watch = TrialWatch(number, self.examples, self.objectives, self.pruner, others, self.progress)
         run = evaluate(
-            self.build(settings),
+            built,
             self.task,
             examples=self.examples,
-            split=self.split,
-            out=home / "trials" / f"{trial.number:04d}",
+            out=home / "trials" / f"{queue.folder(number):04d}",
             lm=self.lm,
             adapter=self.adapter,
             concurrency=self.concurrency,
-            budget=self.budget.minus(self.used),
+            budget=budget,
             on_record=watch.on_record,
         )
-        self.used = self.used + run.usage
         if run.summary.status == "stopped" and not watch.hopeless:
             raise BudgetExceededError(run.summary.reason or "the budget is used up")
-        watch.store(run.usage)
+        mine = watch.result(run.usage, settings)
+        attrs = {
+            "scores": {str(example): score for example, score in sorted(mine.scores.items())},
+            "costs": mine.costs,
+            "calls": mine.calls,
+            "cached": mine.cached,
+            "tokens": mine.tokens,
+            "dollars": mine.dollars,
+        }
         if watch.hopeless:
-            trial.set_user_attr("pruned_after", len(watch.scores))
-        queue.study().tell(trial.number, values=self._values(watch.mean, watch.costs()))
-        results = read_trials(queue.study())
-        mine = next(result for result in results if result.number == trial.number)
-        whole = [result for result in results if result.state == "complete"]
+            attrs["pruned_after"] = mine.n
+        queue.finish(number, self._values(_value(mine, others), mine.costs), **attrs)
+        whole = [result for result in (*others, mine) if result.state == "complete"]
         self.progress.finished(mine, max(whole, key=lambda result: result.score or 0.0, default=None))
-        return False
+        return "done"
 
     def _values(self, score: float, costs: Mapping[str, float | None]) -> list[float]:
         prices = [costs.get(name) for name in self.objectives[1:]]
@@ -405,72 +459,24 @@ class _Search:
         return [score, *(float(price) for price in prices if price is not None)]
 
 
+def _value(trial: TrialResult, others: Sequence[TrialResult]) -> float:
+    """Return what samplers are told of a trial: its score, or what it would be over all examples."""
+    return paired_score(trial.scores, [other.scores for other in others if other.state == "complete"])
+
+
+def spent(trials: Sequence[TrialResult]) -> Usage:
+    """Return what trials paid for and were served from the cache, in all."""
+    known = [trial.dollars for trial in trials if trial.dollars is not None]
+    return Usage(
+        calls=sum(trial.calls for trial in trials),
+        cached=sum(trial.cached for trial in trials),
+        prompt_tokens=sum(trial.tokens for trial in trials),
+        cost=sum(known) if len(known) == len(trials) else None,
+    )
+
+
 def _key(settings: Mapping[str, Any]) -> str:
     return json.dumps(settings, sort_keys=True, default=str)
-
-
-class _Watch:
-    """Follows one trial's records and decides whether it goes on."""
-
-    def __init__(self, search: _Search, trial: optuna.Trial, others: Sequence[TrialResult]) -> None:
-        self.search = search
-        self.trial = trial
-        self.scores: dict[int, float] = {}
-        self.usage = Usage()
-        self.hopeless = False
-        self._number = {example.fingerprint: index for index, example in enumerate(search.examples)}
-        self._paired: TrialPruner | None = None
-        costs = search.objectives[1:]
-        if costs:
-            self._paired = paired_pruner(search.pruner, len(search.examples))
-        self._finished = [
-            Finished(other.scores, tuple(other.costs.get(name) or 0.0 for name in costs))
-            for other in others
-            if other.state == "complete"
-        ]
-
-    @property
-    def mean(self) -> float:
-        return sum(self.scores.values()) / len(self.scores) if self.scores else 0.0
-
-    def costs(self) -> dict[str, float | None]:
-        usage, n = self.usage.uncached(), max(1, len(self.scores))
-        return {
-            "calls": usage.calls / n,
-            "tokens": usage.tokens / n,
-            "cost": None if usage.cost is None else usage.cost / n,
-            "seconds": usage.seconds / n,
-        }
-
-    def on_record(self, record: Record) -> bool:
-        """Take one record; returns whether the run goes on."""
-        number = self._number[record.fingerprint]
-        if number in self.scores:
-            return not self.hopeless
-        self.scores[number] = record.score
-        self.usage = self.usage + record.usage
-        self.search.progress.example(self.trial.number, len(self.scores), len(self.search.examples), self.mean)
-        if self.hopeless:
-            return False
-        look = len(self.scores) >= STARTUP and len(self.scores) % LOOK_EVERY == 0
-        if self._paired is not None and look:
-            costs = [self.costs().get(name) or 0.0 for name in self.search.objectives[1:]]
-            self.hopeless = self._paired.hopeless(self.scores, costs, self._finished)
-        elif self._paired is None:
-            # Wilcoxon pairs examples by number; halving wants the running mean after so many examples.
-            by_example = self.search.pruner == "wilcoxon"
-            self.trial.report(record.score if by_example else self.mean, number if by_example else len(self.scores))
-            self.hopeless = (look or not by_example) and self.trial.should_prune()
-        # All examples answered: nothing is saved by calling it pruned.
-        self.hopeless = self.hopeless and len(self.scores) < len(self.search.examples)
-        return not self.hopeless
-
-    def store(self, paid: Usage) -> None:
-        """Write what was found into the trial."""
-        self.trial.set_user_attr("scores", {str(number): score for number, score in sorted(self.scores.items())})
-        self.trial.set_user_attr("costs", self.costs())
-        self.trial.set_user_attr("calls", paid.calls)
-        self.trial.set_user_attr("cached", paid.cached)
 
 
 logging.getLogger("alembic").setLevel(logging.WARNING)

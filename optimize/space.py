@@ -11,7 +11,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from pydantic_core import PydanticUndefined
 
 from ..errors import InputError
-from ..programs.base import Strategy, StrategyConfig
+from ..programs.base import Strategy, StrategyConfig, build_config
 from ..programs.decisions import DECISIONS
 from ..registry import nearest
 
@@ -141,7 +141,7 @@ def space_for(
         if name in ranges:
             space[name] = narrow(dimension, ranges[name])
         elif name in wanted:
-            space[name] = dimension
+            space[name] = _accepted(strategy, dimension, fixed)
     if demos:
         space[DEMOS] = Dimension(DEMOS, "int", 0, demos, default=demos)
     for role, names in (role_models or {}).items():
@@ -149,6 +149,21 @@ def space_for(
     if not space:
         raise InputError("nothing is left to search: every dimension has a fixed value")
     return space
+
+
+def _accepted(strategy: type[Strategy], dimension: Dimension, fixed: Mapping[str, Any]) -> Dimension:
+    """Leave out choices that the strategy refuses whatever else is chosen, such as personas from a list without one."""
+
+    def accepts(choice: Any) -> bool:
+        try:
+            build_config(strategy.Config, {**fixed, dimension.name: choice}, strategy.name)
+        except InputError:
+            return False
+        return True
+
+    if dimension.kind != "choice":
+        return dimension
+    return replace(dimension, choices=tuple(filter(accepts, dimension.choices)) or dimension.choices)
 
 
 def narrow(dimension: Dimension, wanted: Any) -> Dimension:
@@ -195,6 +210,13 @@ def _bounds(dimension: Dimension, wanted: Any) -> tuple[float, float, float]:
         raise InputError(f"{dimension.name}={wanted}: needs whole numbers")
     low = parts[0]
     return low, parts[1] if len(parts) > 1 else low, parts[2] if len(parts) > 2 else dimension.step
+
+
+def nearest_value(dimension: Dimension, value: Any) -> Any:
+    """Return a dimension's value nearest to some value; its first choice for one that is none of its choices."""
+    if dimension.kind == "choice":
+        return value if value in dimension.choices else dimension.choices[0]
+    return min(dimension.values(), key=lambda own: abs(own - value))
 
 
 def suggest(trial: optuna.Trial, space: Mapping[str, Dimension]) -> dict[str, Any]:

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 import optuna
-from optuna.trial import TrialState
-from pydantic import BaseModel, ConfigDict
+from optuna.trial import FrozenTrial, TrialState
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ..errors import InputError
 from ..programs.base import Strategy
 from ..signatures.transcript import Usage
+from .space import Dimension
 
 FORMAT = 1
 #: What can be minimised beside the score: per question, as if nothing had been cached.
 COSTS: tuple[str, ...] = ("calls", "tokens", "cost", "seconds")
+#: With fewer whole trials than this the best one is simply the one with the highest score.
+LEAST_FOR_ESTIMATES = 4
+
+State = Literal["complete", "pruned", "duplicate", "failed", "running", "waiting"]
 
 
 class StudyDescription(BaseModel):
@@ -26,13 +32,20 @@ class StudyDescription(BaseModel):
 
     Attributes:
         format: of this record.
-        task, task_version, task_fingerprint: what is asked, and a hash of all its content.
-        split, examples: the split that trials answer, and a hash of its examples in their order.
+        task: what is asked.
+        task_version: of the task's rendering and scoring.
+        task_fingerprint: hash of all its content.
+        split: the split that trials answer.
+        examples: hash of the examples' content, in their order.
         n: how many examples a whole trial answers.
-        strategy, program: name of the strategy, and a hash of its prompts.
-        space, fixed: the dimensions in words, and the values that are not searched.
+        strategy: its name.
+        program: hash of its prompts.
+        space: the dimensions.
+        fixed: settings that are not searched, where they are not the strategy's defaults.
         objectives: "score" first, then costs.
-        models: names of the agents' models; judge: the judge's.
+        models: names of the agents' models.
+        judge: the judge's model; None when it is not set apart.
+        adapter: how fields become messages.
     """
 
     model_config = ConfigDict(extra="ignore")
@@ -46,22 +59,33 @@ class StudyDescription(BaseModel):
     n: int
     strategy: str
     program: str
-    space: list[str]
+    space: list[Dimension]
     fixed: dict[str, Any]
     objectives: list[str]
     models: list[str]
     judge: str | None = None
+    adapter: str = "DebateAdapter"
 
-    def check_same(self, other: StudyDescription, name: str) -> None:
+    @property
+    def dimensions(self) -> dict[str, Dimension]:
+        """The dimensions by name."""
+        return {dimension.name: dimension for dimension in self.space}
+
+    def check_same(self, stored: Any, name: str) -> None:
         """Compare with the description stored under the study's name.
 
         Raises:
-            InputError: when they differ; the text says in what.
+            InputError: when they differ, or it is none; the text says in what.
         """
-        if other.format != self.format:
-            raise InputError(f"study '{name}' has format {other.format}; this townhall reads format {self.format}")
-        for key, mine in self.model_dump().items():
-            theirs = getattr(other, key)
+        version = stored.get("format") if isinstance(stored, dict) else None
+        if version != self.format:
+            raise InputError(f"study '{name}' has format {version}; this townhall reads format {self.format}")
+        try:
+            other = StudyDescription.model_validate(stored)
+        except ValidationError as error:
+            raise InputError(f"study '{name}': its description is damaged ({error.errors()[0]['msg']})") from None
+        for key in type(self).model_fields:
+            mine, theirs = getattr(self, key), getattr(other, key)
             if mine != theirs:
                 what = key.replace("_", " ")
                 raise InputError(
@@ -71,6 +95,8 @@ class StudyDescription(BaseModel):
 
 
 def _short(value: Any) -> str:
+    if isinstance(value, list) and value and isinstance(value[0], Dimension):
+        return "; ".join(map(str, value))
     text = value if isinstance(value, str) else json.dumps(value)
     return f"{text[:16]}..." if len(text) == 64 and " " not in text else text
 
@@ -81,57 +107,105 @@ class TrialResult:
 
     Attributes:
         number: in the study.
-        state: "complete", "pruned" (stopped early; `score` is of the examples answered until then), "duplicate" (of
-            a configuration tried before; nothing was run), "failed" or "running".
+        state: "complete"; "pruned" (stopped early; `score` is of the examples answered until then); "duplicate" (of a
+            configuration tried before; nothing was run); "failed"; "running" or "waiting".
         settings: the configuration.
         score: mean score.
         n: examples answered.
         costs: mean per question by name, as if nothing had been cached.
-        paid: model calls made, and replies that came from the cache instead.
+        calls: model calls made.
+        cached: replies that came from the cache instead.
+        tokens: that were paid for.
+        dollars: that were paid; None where no price is known.
         scores: score by example number.
+        problem: why it failed, in a word.
+        invalid: the strategy refuses the configuration: it will not be tried again.
     """
 
     number: int
-    state: Literal["complete", "pruned", "duplicate", "failed", "running", "waiting"]
+    state: State
     settings: dict[str, Any]
     score: float | None
     n: int
     costs: dict[str, float | None]
     calls: int
     cached: int
+    tokens: int = 0
+    dollars: float | None = 0.0
     scores: dict[int, float] = field(default_factory=dict)
+    problem: str | None = None
+    invalid: bool = False
 
 
 def read_trials(study: optuna.Study) -> list[TrialResult]:
-    """Return all trials of a study in the order of their numbers."""
-    results = []
-    for trial in study.get_trials(deepcopy=False):
-        attrs = trial.user_attrs
-        state: Any = {
-            TrialState.COMPLETE: "complete",
-            TrialState.PRUNED: "pruned",
-            TrialState.FAIL: "failed",
-            TrialState.RUNNING: "running",
-            TrialState.WAITING: "waiting",
-        }[trial.state]
-        if state == "complete" and "duplicate_of" in attrs:
-            state = "duplicate"
-        elif state == "complete" and "pruned_after" in attrs:
-            state = "pruned"
-        results.append(
-            TrialResult(
-                number=trial.number,
-                state=state,
-                settings=attrs.get("settings", dict(trial.params)),
-                score=trial.values[0] if trial.values else None,
-                n=len(attrs.get("scores", {})),
-                costs=attrs.get("costs", {}),
-                calls=attrs.get("calls", 0),
-                cached=attrs.get("cached", 0),
-                scores={int(number): score for number, score in attrs.get("scores", {}).items()},
-            )
-        )
-    return results
+    """Return all trials of a study in the order of their numbers; those that were withdrawn are left out."""
+    trials = study.get_trials(deepcopy=False)
+    return [_result(trial) for trial in trials if "withdrawn" not in trial.user_attrs]
+
+
+def _result(trial: FrozenTrial) -> TrialResult:
+    attrs = trial.user_attrs
+    scores = {int(number): float(score) for number, score in attrs.get("scores", {}).items()}
+    return TrialResult(
+        number=trial.number,
+        state=_state(trial),
+        settings=attrs.get("settings", dict(trial.params)),
+        score=sum(scores.values()) / len(scores) if scores else None,
+        n=len(scores),
+        costs=attrs.get("costs", {}),
+        calls=attrs.get("calls", 0),
+        cached=attrs.get("cached", 0),
+        tokens=attrs.get("tokens", 0),
+        dollars=attrs.get("dollars", 0.0),
+        scores=scores,
+        problem=attrs.get("failed"),
+        invalid="invalid" in attrs,
+    )
+
+
+def _state(trial: FrozenTrial) -> State:
+    if "duplicate_of" in trial.user_attrs and trial.state.is_finished():
+        return "duplicate"
+    if trial.state == TrialState.COMPLETE:
+        return "pruned" if "pruned_after" in trial.user_attrs else "complete"
+    names: dict[TrialState, State] = {
+        TrialState.PRUNED: "pruned",
+        TrialState.FAIL: "failed",
+        TrialState.RUNNING: "running",
+        TrialState.WAITING: "waiting",
+    }
+    return names[trial.state]
+
+
+def paired_score(scores: Mapping[int, float], whole: Sequence[Mapping[int, float]]) -> float:
+    """Return the mean score that is to be expected over all examples from the scores of some.
+
+    A trial that was stopped early may have met the easy examples or the hard ones: the whole trials say which.
+
+    Args:
+        scores: a trial's scores by example number.
+        whole: those of the trials that answered all examples.
+    """
+    mean = sum(scores.values()) / len(scores)
+    others = [other for other in whole if all(number in other for number in scores)]
+    if not others:
+        return mean
+    total = len(others[0])
+    if total == len(scores):
+        return mean
+    everywhere = sum(sum(other.values()) for other in others) / (total * len(others))
+    here = sum(other[number] for other in others for number in scores) / (len(scores) * len(others))
+    return min(1.0, max(0.0, everywhere + mean - here))
+
+
+def sampling_variance(scores: Sequence[Mapping[int, float]]) -> float:
+    """Return the variance of a single score around its trial's mean, over all trials; small where all are alike."""
+    squares = total = 0.0
+    for trial in scores:
+        mean = sum(trial.values()) / len(trial)
+        squares += sum((score - mean) ** 2 for score in trial.values())
+        total += len(trial)
+    return max(squares / total, 1e-4) if total else 0.25
 
 
 def pareto_front(trials: Sequence[TrialResult], objectives: Sequence[str]) -> list[TrialResult]:
@@ -162,12 +236,14 @@ class StudyResult:
     """What a search found.
 
     Attributes:
-        name, folder, storage: where it is kept; the storage is without its password.
+        name: of the study.
+        folder: where its runs are kept.
+        storage: where its trials are kept, without the password.
         description: what was searched.
         trials: all of them.
         build: makes the program of a configuration.
         stopped: why the search ended before its number of trials; None when it did not.
-        used: what this call of the search paid for and was served from the cache.
+        used: what the study's trials paid for and were served from the cache, in all.
     """
 
     name: str
@@ -182,19 +258,56 @@ class StudyResult:
     @property
     def finished(self) -> list[TrialResult]:
         """The trials that ran to an end, pruned ones included."""
-        return [trial for trial in self.trials if trial.state in ("complete", "pruned")]
+        return [trial for trial in self.trials if trial.state in ("complete", "pruned") and trial.n]
+
+    @property
+    def whole(self) -> list[TrialResult]:
+        """The trials that answered all examples."""
+        return [trial for trial in self.finished if trial.state == "complete"]
+
+    @cached_property
+    def estimates(self) -> dict[int, float]:
+        """The score that each finished trial's configuration is expected to have, by trial number.
+
+        The trial's own score, weighed with those of similar configurations by a `surrogate`. Empty while there are too
+        few whole trials to say anything.
+        """
+        if len(self.whole) < LEAST_FOR_ESTIMATES:
+            return {}
+        from .surrogate import Encoder, fit
+
+        encode = Encoder(self.description.dimensions)
+        points = encode([trial.settings for trial in self.finished])
+        whole = [trial.scores for trial in self.whole]
+        variance = sampling_variance([trial.scores for trial in self.finished])
+        values = [paired_score(trial.scores, whole) for trial in self.finished]
+        model = fit(points, encode.groups, values, [variance / trial.n for trial in self.finished])
+        expected, _ = model.predict(points)
+        return {
+            trial.number: min(1.0, max(0.0, float(score))) for trial, score in zip(self.finished, expected, strict=True)
+        }
 
     @property
     def best_trial(self) -> TrialResult:
-        """The whole trial with the best score; among equals the one with the fewest calls, then the first.
+        """The whole trial whose configuration is expected to score best, see `estimates`.
+
+        Among equals the one with the fewest calls, then the first. The highest score of all is often luck: of many
+        trials over few examples, the luckiest comes out on top.
 
         Raises:
             InputError: when no trial is whole yet.
         """
-        whole = [trial for trial in self.trials if trial.state == "complete" and trial.score is not None]
-        if not whole:
+        if not self.whole:
             raise InputError(f"study '{self.name}' has no finished trial yet")
-        return min(whole, key=lambda trial: (-(trial.score or 0.0), trial.costs.get("calls") or 0.0, trial.number))
+        expected = self.estimates
+        return min(
+            self.whole,
+            key=lambda trial: (
+                -round(expected.get(trial.number, trial.score or 0.0), 6),
+                trial.costs.get("calls") or 0.0,
+                trial.number,
+            ),
+        )
 
     @property
     def best(self) -> Strategy:
@@ -208,7 +321,7 @@ class StudyResult:
 
     @property
     def saved(self) -> float:
-        """The share of all replies that came from the cache, because trials overlap."""
+        """The share of all replies that came from the cache, mostly because trials overlap."""
         calls = sum(trial.calls for trial in self.trials)
         cached = sum(trial.cached for trial in self.trials)
         return cached / (calls + cached) if calls + cached else 0.0
