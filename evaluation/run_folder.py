@@ -41,7 +41,7 @@ class PaidCall(BaseModel):
     usage: Usage
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Run:
     """A run: one program over one split.
 
@@ -56,6 +56,12 @@ class Run:
     info: RunInfo
     records: list[Record]
     summary: Summary
+
+    def __repr__(self) -> str:
+        """Short: the records of a run can be megabytes of transcripts."""
+        found = self.summary
+        score = "n/a" if self.score is None else f"{self.score:.3f}"
+        return f"<Run {self.folder}: {found.primary} {score}, {found.n} of {found.total} examples, {found.status}>"
 
     @property
     def scores(self) -> dict[str, float | None]:

@@ -654,3 +654,10 @@ def test_a_strategy_is_assembled_from_names(adder):
         program("arithmetic", "townhall")
     with pytest.raises(InputError, match="unknown task 'arithmetics'"):
         program("arithmetics", "town-hall")
+
+
+def test_a_run_prints_as_one_short_line(sums, adder, tmp_path):
+    task = sums(3)
+    lm, _ = adder()
+    run = evaluate(program(task, "single"), task, split="all", lm=lm, out=tmp_path / "run")
+    assert repr(run) == f"<Run {tmp_path / 'run'}: accuracy 1.000, 3 of 3 examples, complete>"
