@@ -3,10 +3,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test lint bench clean
+.PHONY: help demo demo-tune test lint bench clean
 
 help:
 	@echo "make demo    a real town hall debate on the embedded model, then a comparison on a small held-out set"
+	@echo "make demo-tune   compile, tune, hold out and export a small debate on the embedded model (a quarter of an hour)"
 	@echo "make test    format, lint, types, import directions and all tests"
 	@echo "make bench   the benchmarks behind the figures in the documentation"
 	@echo "make clean   remove .venv and caches (runs/ and studies/ stay)"
@@ -33,6 +34,9 @@ $(VENV)/.dev: $(VENV)/bin/python pyproject.toml
 
 demo: $(VENV)/.demo
 	@bash examples/demo.sh
+
+demo-tune: $(VENV)/.demo
+	@bash examples/demo_tune.sh
 
 lint: $(VENV)/.dev .tools/townhall
 	$(BIN)/ruff format --check .
