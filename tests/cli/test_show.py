@@ -68,5 +68,5 @@ def test_what_a_long_run_cost_fits_into_80_columns(capsys, monkeypatch):
     long = Usage(calls=12_000, cached=3_500, prompt_tokens=12_345_678, completion_tokens=1_234_567, cost=None)
     screen.show(cost_table([("reflect-or-debate", long, 1000, 725.0)]))
     head, _, row = capsys.readouterr().out.splitlines()
-    assert head.split() == "calls cached a question tokens sent received time cost".split()
-    assert row.split() == "12,000 3,500 15.5 12,345,678 1,234,567 12 min 05 s unknown".split()
+    assert head.split() == ["calls", "cached", "a", "question", "tokens", "sent", "received", "time", "cost"]
+    assert row.split() == ["12,000", "3,500", "15.5", "12,345,678", "1,234,567", "12", "min", "05", "s", "unknown"]
