@@ -458,7 +458,7 @@ def test_an_example_starts_only_when_a_place_is_free_that_no_call_waits_for(sums
 
     def script(messages, seed):
         order.append(asked(messages)[0])
-        time.sleep(0.01)
+        time.sleep(0.15)  # long enough for every agent to have asked, on a busy machine too
         return {"reasoning": "so", "answer": 1}
 
     lm, _ = scripted_lm(script)

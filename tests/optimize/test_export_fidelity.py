@@ -86,9 +86,10 @@ def test_rendered_messages_are_what_a_server_receives_byte_for_byte(strategy, ar
     spoken = set()
     for question in questions:
         before = len(server.bodies)
-        _, calls = calls_of(program, question, lm)
+        prediction, calls = calls_of(program, question, lm)
         received = [json.dumps(body["messages"]) for body in server.bodies[before:]]
-        assert calls
+        # A strategy of one call has no readable one where the server was silent twice.
+        assert calls or prediction.decision.abstentions == 1
         for role, inputs in calls:
             rendered = json.dumps(render(roles[role]["messages"], inputs))
             assert rendered in received
