@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -48,20 +49,29 @@ def make_sampler(
         InputError: for an unknown name, or one that does not fit the search.
         MissingDependencyError: when the sampler's package is missing.
     """
-    startup = max(5, trials // 3)
     if name == "gp":
         return SurrogateSampler(space, objectives, seed)
+    if name not in SAMPLERS:
+        raise InputError(f"unknown sampler '{name}'.{nearest(name, list(SAMPLERS))} Known: {', '.join(SAMPLERS)}")
+    with warnings.catch_warnings():
+        # What they call experimental is their interface.
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        return _optuna_sampler(name, seed, trials, space, objectives)
+
+
+def _optuna_sampler(
+    name: str, seed: int, trials: int, space: Mapping[str, Dimension], objectives: Sequence[str]
+) -> optuna.samplers.BaseSampler:
+    startup, population = max(5, trials // 3), max(4, trials // 3)
     if name == "tpe":
         return optuna.samplers.TPESampler(seed=seed, n_startup_trials=startup, multivariate=True, constant_liar=True)
     if name == "nsga2":
-        return optuna.samplers.NSGAIISampler(seed=seed, population_size=max(4, trials // 3))
+        return optuna.samplers.NSGAIISampler(seed=seed, population_size=population)
     if name == "nsga3":
-        return optuna.samplers.NSGAIIISampler(seed=seed, population_size=max(4, trials // 3))
+        return optuna.samplers.NSGAIIISampler(seed=seed, population_size=population)
     if name == "cmaes":
         return _cmaes(seed, startup, space, objectives)
-    if name in ("random", "grid"):
-        return optuna.samplers.RandomSampler(seed=seed)
-    raise InputError(f"unknown sampler '{name}'.{nearest(name, list(SAMPLERS))} Known: {', '.join(SAMPLERS)}")
+    return optuna.samplers.RandomSampler(seed=seed)
 
 
 def _cmaes(

@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import logging
 import time
-import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -21,18 +21,18 @@ import optuna
 from filelock import FileLock
 from optuna.trial import TrialState
 
-from ..errors import BudgetExceededError, InputError
+from ..errors import BudgetExceededError, InputError, TownhallError
 from ..evaluation.assembly import program as assemble
 from ..evaluation.fingerprints import examples_fingerprint, program_fingerprint
 from ..evaluation.provenance import all_models, models_of
-from ..evaluation.run import Budget, evaluate
+from ..evaluation.run import Budget, evaluate, load_run
 from ..programs.base import STRATEGIES, Strategy
 from ..signatures.transcript import Usage
 from ..tasks.base import Example, SplitName, Task
 from .pruning import make_pruner
 from .samplers import MOST_CANDIDATES, SAMPLERS, all_points, make_sampler, random_point
 from .space import DEMOS, MODEL_PREFIX, Dimension, nearest_value, size, space_for, suggest
-from .study import COSTS, StudyDescription, StudyResult, TrialResult, paired_score, read_trials
+from .study import COSTS, StudyDescription, StudyResult, TrialResult, paired_score, read_trials, spent
 from .trial_queue import TrialQueue, open_storage, without_password
 from .trial_watch import SearchProgress, TrialWatch
 
@@ -152,8 +152,8 @@ def tune(
         progress=progress or SearchProgress(),
     )
     search_.check()
-    name = name or f"{task.name}-{kind.name}"
-    if Path(name).name != name or name in (".", ".."):
+    name = f"{task.name}-{kind.name}" if name is None else name
+    if not name or Path(name).name != name or name == "..":
         raise InputError(f"the study's name is '{name}'; it names a folder, and has no '/' in it")
     home = Path(folder or "studies") / name
     try:
@@ -312,8 +312,7 @@ class _Search:
             queue.fill(min(self.trials, size(self.space)), self._first(queue))
         self.progress.start(self.trials, size(self.space))
         stopped = self._work(queue, home)
-        results = read_trials(queue.study())
-        return StudyResult(name, home, where, description, results, self.build, stopped, spent(results))
+        return StudyResult(name, home, where, description, read_trials(queue.study()), self.build, stopped)
 
     def _join(
         self, name: str, storage: optuna.storages.BaseStorage, description: StudyDescription, where: str, worker: bool
@@ -346,9 +345,7 @@ class _Search:
     def _sampler(self, queue: TrialQueue) -> optuna.samplers.BaseSampler:
         # A sampler per trial, seeded by how far the study is: a resumed search chooses as an unbroken one does.
         done = len(queue.trials(TrialState.COMPLETE, TrialState.FAIL))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-            return make_sampler(self.sampler, self.seed * 100_003 + done, self.trials, self.space, self.objectives)
+        return make_sampler(self.sampler, self.seed * 100_003 + done, self.trials, self.space, self.objectives)
 
     def _work(self, queue: TrialQueue, home: Path) -> str | None:
         """Run trials until none is left; returns why there are fewer than were asked for, if there are."""
@@ -422,27 +419,31 @@ class _Search:
         budget = self.budget.minus(spent(others))
         self.progress.trial(number, settings)
         watch = TrialWatch(number, self.examples, self.objectives, self.pruner, others, self.progress)
-        run = evaluate(
-            built,
-            self.task,
-            examples=self.examples,
-            out=home / "trials" / f"{queue.folder(number):04d}",
-            lm=self.lm,
-            adapter=self.adapter,
-            concurrency=self.concurrency,
-            budget=budget,
-            on_record=watch.on_record,
-        )
+        out = home / "trials" / f"{queue.folder(number):04d}"
+        try:
+            run = evaluate(
+                built,
+                self.task,
+                examples=self.examples,
+                out=out,
+                lm=self.lm,
+                adapter=self.adapter,
+                concurrency=self.concurrency,
+                budget=budget,
+                on_record=watch.on_record,
+            )
+        except BaseException:
+            with suppress(TownhallError):
+                queue.note(number, **_paid(load_run(out).usage))
+            raise
         if run.summary.status == "stopped" and not watch.hopeless:
+            queue.note(number, **_paid(run.usage))
             raise BudgetExceededError(run.summary.reason or "the budget is used up")
         mine = watch.result(run.usage, settings)
         attrs = {
             "scores": {str(example): score for example, score in sorted(mine.scores.items())},
             "costs": mine.costs,
-            "calls": mine.calls,
-            "cached": mine.cached,
-            "tokens": mine.tokens,
-            "dollars": mine.dollars,
+            **_paid(run.usage),
         }
         if watch.hopeless:
             attrs["pruned_after"] = mine.n
@@ -464,15 +465,8 @@ def _value(trial: TrialResult, others: Sequence[TrialResult]) -> float:
     return paired_score(trial.scores, [other.scores for other in others if other.state == "complete"])
 
 
-def spent(trials: Sequence[TrialResult]) -> Usage:
-    """Return what trials paid for and were served from the cache, in all."""
-    known = [trial.dollars for trial in trials if trial.dollars is not None]
-    return Usage(
-        calls=sum(trial.calls for trial in trials),
-        cached=sum(trial.cached for trial in trials),
-        prompt_tokens=sum(trial.tokens for trial in trials),
-        cost=sum(known) if len(known) == len(trials) else None,
-    )
+def _paid(usage: Usage) -> dict[str, Any]:
+    return {"calls": usage.calls, "cached": usage.cached, "tokens": usage.tokens, "dollars": usage.cost}
 
 
 def _key(settings: Mapping[str, Any]) -> str:

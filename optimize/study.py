@@ -118,6 +118,7 @@ class TrialResult:
         tokens: that were paid for.
         dollars: that were paid; None where no price is known.
         scores: score by example number.
+        run: number of the run's folder: that of the trial which it does again, if it does.
         problem: why it failed, in a word.
         invalid: the strategy refuses the configuration: it will not be tried again.
     """
@@ -133,6 +134,7 @@ class TrialResult:
     tokens: int = 0
     dollars: float | None = 0.0
     scores: dict[int, float] = field(default_factory=dict)
+    run: int | None = None
     problem: str | None = None
     invalid: bool = False
 
@@ -158,6 +160,7 @@ def _result(trial: FrozenTrial) -> TrialResult:
         tokens=attrs.get("tokens", 0),
         dollars=attrs.get("dollars", 0.0),
         scores=scores,
+        run=attrs.get("folder", trial.number),
         problem=attrs.get("failed"),
         invalid="invalid" in attrs,
     )
@@ -175,6 +178,22 @@ def _state(trial: FrozenTrial) -> State:
         TrialState.WAITING: "waiting",
     }
     return names[trial.state]
+
+
+def spent(trials: Sequence[TrialResult]) -> Usage:
+    """Return what trials paid for and were served from the cache, in all.
+
+    A trial that does another one again goes on in its run, whose usage holds the earlier calls too.
+    """
+    paying = [trial for trial in trials if trial.calls or trial.cached]
+    latest = {trial.number if trial.run is None else trial.run: trial for trial in paying}
+    known = [trial.dollars for trial in latest.values() if trial.dollars is not None]
+    return Usage(
+        calls=sum(trial.calls for trial in latest.values()),
+        cached=sum(trial.cached for trial in latest.values()),
+        prompt_tokens=sum(trial.tokens for trial in latest.values()),
+        cost=sum(known) if len(known) == len(latest) else None,
+    )
 
 
 def paired_score(scores: Mapping[int, float], whole: Sequence[Mapping[int, float]]) -> float:
@@ -243,7 +262,6 @@ class StudyResult:
         trials: all of them.
         build: makes the program of a configuration.
         stopped: why the search ended before its number of trials; None when it did not.
-        used: what the study's trials paid for and were served from the cache, in all.
     """
 
     name: str
@@ -253,7 +271,11 @@ class StudyResult:
     trials: list[TrialResult]
     build: Callable[[dict[str, Any]], Strategy]
     stopped: str | None = None
-    used: Usage = field(default_factory=Usage)
+
+    @property
+    def used(self) -> Usage:
+        """What the study's trials paid for and were served from the cache, in all."""
+        return spent(self.trials)
 
     @property
     def finished(self) -> list[TrialResult]:
@@ -322,6 +344,5 @@ class StudyResult:
     @property
     def saved(self) -> float:
         """The share of all replies that came from the cache, mostly because trials overlap."""
-        calls = sum(trial.calls for trial in self.trials)
-        cached = sum(trial.cached for trial in self.trials)
-        return cached / (calls + cached) if calls + cached else 0.0
+        replies = self.used.calls + self.used.cached
+        return self.used.cached / replies if replies else 0.0

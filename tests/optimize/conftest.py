@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
 import dspy
 import pytest
 
@@ -73,3 +83,79 @@ def register_task():
     yield register
     for name in added:
         del TASKS._items[name]
+
+
+@pytest.fixture(scope="session")
+def surface():
+    """The search benchmark as a module: a simulated society of known accuracy, its task, its model, its stand-in."""
+    path = Path(__file__).parents[2] / "benchmarks" / "search.py"
+    spec = importlib.util.spec_from_file_location("search_benchmark", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def surface_task(surface):
+    return surface.SurfaceTask()
+
+
+@pytest.fixture
+def fast_tune(surface, surface_task, tmp_path, monkeypatch):
+    """Return `tune` on the known surface, with the engine's stand-in; `noise=` as in the benchmark."""
+    from townhall.optimize import search
+
+    def tune(noise=0.0, **settings):
+        monkeypatch.setattr(search, "evaluate", surface.StandIn(noise))
+        settings = {"folder": tmp_path / "studies", "lm": surface.model(), "limit": 30, **settings}
+        return search.tune(surface_task, settings.pop("strategy", surface.SurfaceSociety()), **settings)
+
+    return tune
+
+
+#: Stands in the URL that the fixture `postgres` gives, and nowhere else.
+PASSWORD = "a-secret-word"
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """The URL of a PostgreSQL server of the tests' own, with a password; the test skips where there is none."""
+    programs = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    initdb = str(programs[-1]) if programs else shutil.which("initdb")
+    if initdb is None:
+        pytest.skip("PostgreSQL is not installed (Debian: postgresql)")
+    control = str(Path(initdb).with_name("pg_ctl"))
+    user: list[str] = []
+    folder = Path(tempfile.mkdtemp(prefix="townhall-postgres-"))
+    if os.geteuid() == 0:  # the server refuses to run as root
+        try:
+            owner = pwd.getpwnam("postgres")
+        except KeyError:
+            pytest.skip("there is no user 'postgres' to run the server as")
+        os.chown(folder, owner.pw_uid, owner.pw_gid)
+        user = ["runuser", "-u", "postgres", "--"]
+    (folder / "password").write_text(PASSWORD)
+    (folder / "password").chmod(0o644)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    data = folder / "data"
+
+    def run(*command):
+        done = subprocess.run([*user, *command], cwd="/", capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    try:
+        run(
+            initdb, "-D", str(data), "-U", "ann", f"--pwfile={folder / 'password'}", "--auth=scram-sha-256",
+            "--no-sync", "-E", "UTF8", "--locale=C",
+        )  # fmt: skip
+        options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder} -c fsync=off"
+        run(control, "-D", str(data), "-w", "-t", "60", "-l", str(data / "log"), "-o", options, "start")
+        try:
+            yield f"postgresql://ann:{PASSWORD}@127.0.0.1:{port}/postgres"
+        finally:
+            run(control, "-D", str(data), "-w", "-m", "immediate", "stop")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
