@@ -298,10 +298,17 @@ class _Search:
     def run(self, name: str, home: Path, storage: str | None, worker: bool) -> StudyResult:
         """Work through the queue until nothing is left to do."""
         description, where = self.describe(), without_password(storage)
-        # Two processes that start a study at the same moment: one creates it, the other finds it.
-        with FileLock(str(home / ".lock")):
+        lock = FileLock(str(home / ".lock"))
+        with lock:
             opened = open_storage(storage, home)
-            self._join(name, opened, description, where, worker)
+        until = time.monotonic() + PATIENCE
+        while worker and not _begun(name, opened):
+            if time.monotonic() > until:
+                raise InputError(f"there is no study '{name}' in {where} to help with; start it without --worker")
+            time.sleep(LOOK)
+        # Two processes that start a study at the same moment: one creates it, the other finds it.
+        with lock:
+            self._join(name, opened, description, where)
             (home / "study.json").write_text(
                 json.dumps({"name": name, "storage": where, **description.model_dump(mode="json")}, indent=2) + "\n"
             )
@@ -314,15 +321,8 @@ class _Search:
         stopped = self._work(queue, home)
         return StudyResult(name, home, where, description, read_trials(queue.study()), self.build, stopped)
 
-    def _join(
-        self, name: str, storage: optuna.storages.BaseStorage, description: StudyDescription, where: str, worker: bool
-    ) -> None:
+    def _join(self, name: str, storage: optuna.storages.BaseStorage, description: StudyDescription, where: str) -> None:
         """Find the study or make it, and check that it is the same search."""
-        until = time.monotonic() + PATIENCE
-        while worker and name not in optuna.get_all_study_names(storage):
-            if time.monotonic() > until:
-                raise InputError(f"there is no study '{name}' in {where} to help with; start it without --worker")
-            time.sleep(LOOK)
         directions = ["maximize"] + ["minimize"] * (len(self.objectives) - 1)
         study = optuna.create_study(study_name=name, storage=storage, directions=directions, load_if_exists=True)
         stored = study.user_attrs.get("townhall")
@@ -399,18 +399,19 @@ class _Search:
 
     def _run_trial(self, queue: TrialQueue, number: int, home: Path) -> Literal["done", "duplicate", "refused"]:
         """Run a claimed trial to its end."""
-        trial = queue.trial(number, self._sampler(queue))
-        settings = suggest(trial, self.space)
-        trial.set_user_attr("settings", settings)
-        others = [other for other in read_trials(queue.study()) if other.number != number]
-        for other in others:
-            if other.settings == settings and other.state in ("complete", "pruned"):
-                values = self._values(_value(other, others), other.costs)
-                queue.finish(number, values, duplicate_of=other.number, costs=other.costs)
-                return "duplicate"
-            if other.settings == settings and other.state == "running" and other.number < number:
-                queue.repeat_of(number, other.number)
-                return "duplicate"
+        # One process of this machine at a time: the next one sees what this one is going to try.
+        with queue.lock:
+            trial = queue.trial(number, self._sampler(queue))
+            settings = suggest(trial, self.space)
+            trial.set_user_attr("settings", settings)
+        others = self._others(queue, number)
+        same = [other for other in others if other.settings == settings]
+        if known := next((other for other in same if other.state in ("complete", "pruned")), None):
+            self._finish(queue, known, others, number=number, duplicate_of=known.number)
+            return "duplicate"
+        if running := next((other for other in same if other.state == "running" and other.number < number), None):
+            queue.repeat_of(number, running.number)
+            return "duplicate"
         try:
             built = self.build(settings)
         except InputError as error:
@@ -440,17 +441,36 @@ class _Search:
             queue.note(number, **_paid(run.usage))
             raise BudgetExceededError(run.summary.reason or "the budget is used up")
         mine = watch.result(run.usage, settings)
-        attrs = {
-            "scores": {str(example): score for example, score in sorted(mine.scores.items())},
-            "costs": mine.costs,
-            **_paid(run.usage),
-        }
-        if watch.hopeless:
-            attrs["pruned_after"] = mine.n
-        queue.finish(number, self._values(_value(mine, others), mine.costs), **attrs)
+        others = self._others(queue, number)
+        # A process of another machine may have chosen the same at the same moment.
+        twin = next((other for other in others if other.settings == settings and other.state == "complete"), None)
+        attrs: dict[str, Any] = {"pruned_after": mine.n} if watch.hopeless else {}
+        if twin is not None:
+            attrs = {"duplicate_of": twin.number}
+        scores = {str(example): score for example, score in sorted(mine.scores.items())}
+        self._finish(queue, mine, others, scores=scores, **attrs, **_paid(run.usage))
+        if twin is not None:
+            return "duplicate"
         whole = [result for result in (*others, mine) if result.state == "complete"]
         self.progress.finished(mine, max(whole, key=lambda result: result.score or 0.0, default=None))
         return "done"
+
+    def _others(self, queue: TrialQueue, number: int) -> list[TrialResult]:
+        return [trial for trial in read_trials(queue.study()) if trial.number != number]
+
+    def _finish(
+        self,
+        queue: TrialQueue,
+        result: TrialResult,
+        others: Sequence[TrialResult],
+        *,
+        number: int | None = None,
+        **attrs: Any,
+    ) -> None:
+        """Write down what a trial found; samplers are told what it would be over all examples."""
+        whole = [other.scores for other in others if other.state == "complete"]
+        values = self._values(paired_score(result.scores, whole), result.costs)
+        queue.finish(result.number if number is None else number, values, costs=result.costs, **attrs)
 
     def _values(self, score: float, costs: Mapping[str, float | None]) -> list[float]:
         prices = [costs.get(name) for name in self.objectives[1:]]
@@ -460,9 +480,11 @@ class _Search:
         return [score, *(float(price) for price in prices if price is not None)]
 
 
-def _value(trial: TrialResult, others: Sequence[TrialResult]) -> float:
-    """Return what samplers are told of a trial: its score, or what it would be over all examples."""
-    return paired_score(trial.scores, [other.scores for other in others if other.state == "complete"])
+def _begun(name: str, storage: optuna.storages.BaseStorage) -> bool:
+    """Return whether there is a study that has trials."""
+    if name not in optuna.get_all_study_names(storage):
+        return False
+    return storage.get_n_trials(storage.get_study_id_from_name(name)) > 0
 
 
 def _paid(usage: Usage) -> dict[str, Any]:

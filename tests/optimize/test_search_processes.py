@@ -18,7 +18,7 @@ from townhall.models.simulation import Fault
 from townhall.optimize.study import read_trials
 from townhall.optimize.trial_queue import open_storage
 
-#: One process that searches. It prints the numbers of the trials that it finished.
+#: One process that searches. It prints the numbers of the trials that it finished, and waits for a line where told to.
 SCRIPT = """
 import json, sys
 from townhall.models.resolve import lm
@@ -28,9 +28,11 @@ from townhall.tasks.access import task
 class Told(SearchProgress):
     def finished(self, result, best):
         print(result.number, flush=True)
+        if result.number == wait_after:
+            sys.stdin.readline()
 
 settings = json.loads(sys.argv[1])
-url = settings.pop("url")
+url, wait_after = settings.pop("url"), settings.pop("wait_after", None)
 study = tune(
     task("arithmetic", count=60, seed=3), "society", lm=lm("simulated-model", api_base=url, temperature=0.7),
     progress=Told(), concurrency=2, **settings,
@@ -48,6 +50,7 @@ def worker(tmp_path):
         process = subprocess.Popen(
             [sys.executable, "-c", SCRIPT, json.dumps(settings)],
             env={**os.environ, "TOWNHALL_CACHE": str(tmp_path / "cache"), "OMP_NUM_THREADS": "1"},
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -86,15 +89,17 @@ def key(body):
 
 @pytest.mark.parametrize("storage", [None, "journal"], ids=["sqlite", "journal"])
 def test_a_search_killed_in_its_third_trial_is_resumed_without_paying_twice(worker, tmp_path, storage):
-    """Five trials in all: five finish, the killed one is marked failed, and no reply that came in is asked for again."""
-    settings = {"trials": 5, "limit": 4, "agents": "2:4", "rounds": "1:2", "pruner": "none", "storage": storage}
+    """Five trials in all: five finish, the killed one is marked failed, and no reply that came in is asked again."""
+    settings = {"trials": 5, "limit": 4, "agents": "2:9", "rounds": "2:2", "pruner": "none", "storage": storage}
     folder = tmp_path / "studies" / "s"
     with SimulatedServer() as server:
-        first = worker(server, **settings)
+        first = worker(server, **settings, wait_after=1)
         assert [int(first.stdout.readline()) for _ in range(2)] == [0, 1]
         done = server.requests
         # In the third trial, after some more replies, the server answers no more.
         server.plan = lambda number, body: Fault("stall", 3600) if number > done + 3 else None
+        first.stdin.write("\n")
+        first.stdin.flush()
         wait_for(lambda: server.completed == done + 3 and server.requests >= done + 4)
         first.send_signal(signal.SIGKILL)
         first.communicate()
@@ -115,22 +120,6 @@ def test_a_search_killed_in_its_third_trial_is_resumed_without_paying_twice(work
     assert paid <= server.completed <= paid + len(stalled)
 
 
-def _share(worker, server, tmp_path, storage, trials, slow):
-    """Start a search and a worker, kill the worker in the middle of a trial, and start it again."""
-    settings = {
-        "trials": trials, "limit": 3, "agents": "2:9", "rounds": "1:3", "pruner": "none", "sampler": "random",
-        "storage": storage,
-    }  # fmt: skip
-    first = worker(server, **settings)
-    helper = worker(server, **settings, worker=True)
-    helper.stdout.readline()  # it has finished one trial, and is in the next
-    wait_for(lambda: _running(storage, tmp_path / "studies" / "s", helper.pid))
-    helper.send_signal(signal.SIGKILL)
-    helper.communicate()
-    again = worker(server, **settings, worker=True)
-    return ended(first), ended(again)
-
-
 def _running(storage, folder, pid):
     study = optuna.load_study(study_name="s", storage=open_storage(storage, folder))
     running = study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.RUNNING,))
@@ -142,14 +131,29 @@ def _running(storage, folder, pid):
 )
 def test_two_processes_share_a_study_and_one_may_die(worker, tmp_path, request, storage, trials):
     """All trials in all, none of them twice, though a process is killed and started again."""
-    url = {"sqlite": None, "journal": "journal"}.get(storage) or (
-        request.getfixturevalue("postgres") if storage == "postgres" else None
-    )
-    url = "journal" if storage == "journal" else url
+    url = {"sqlite": None, "journal": "journal"}.get(storage, storage)
+    if storage == "postgres":
+        url = request.getfixturevalue("postgres")
+    settings = {
+        "trials": trials, "limit": 2, "agents": "2:9", "rounds": "2:4", "pruner": "none", "sampler": "random",
+        "storage": url,
+    }  # fmt: skip
     with SimulatedServer() as server:
-        server.speaker.behaviour  # noqa: B018  # the default one
-        by_first, by_again = _share(worker, server, tmp_path, url, trials, slow=0.02)
-        stalled = server.requests - server.completed
+        first = worker(server, **settings, wait_after=0)
+        first.stdout.readline()  # there is a study now
+        helper = worker(server, **settings, worker=True)
+        helper.stdout.readline()  # it has finished a trial, and the server answers it no more in the next one
+        server.plan = lambda number, body: Fault("stall", 3600)
+        wait_for(lambda: server.requests > server.completed and _running(url, tmp_path / "studies" / "s", helper.pid))
+        helper.send_signal(signal.SIGKILL)
+        helper.communicate()
+        stalled = Counter(map(key, server.bodies[server.completed :]))
+        server.plan = lambda number, body: None
+        again = worker(server, **settings, worker=True)
+        first.stdin.write("\n")
+        first.stdin.flush()
+        by_first, by_again = ended(first), ended(again)
+        asked = Counter(map(key, server.bodies))
     found = trials_of(url, tmp_path / "studies" / "s")
     states = Counter(trial.state for trial in found)
     assert states["complete"] == trials
@@ -158,9 +162,7 @@ def test_two_processes_share_a_study_and_one_may_die(worker, tmp_path, request, 
     settings = [tuple(trial.settings.values()) for trial in found if trial.state == "complete"]
     assert len(set(settings)) == trials
     assert not set(by_first) & set(by_again)
-    # Calls in flight when the process was killed may have been answered to nobody.
-    repeated = Counter(map(key, server.bodies))
-    assert sum(repeated.values()) - len(repeated) <= 2 + stalled
+    assert set((asked - stalled).values()) == {1}
     if storage == "postgres":
         _no_password(tmp_path)
 
@@ -171,6 +173,15 @@ def _no_password(tmp_path):
             assert b"a-secret-word" not in file.read_bytes(), file
     written = json.loads((tmp_path / "studies" / "s" / "study.json").read_text())
     assert written["storage"].startswith("postgresql://ann:***@127.0.0.1:")
+
+
+def test_a_worker_may_be_there_before_the_study(worker, tmp_path):
+    settings = {"trials": 4, "limit": 2, "agents": "2:5", "rounds": "1:1", "sampler": "random", "pruner": "none"}
+    with SimulatedServer() as server:
+        helper = worker(server, **settings, worker=True)
+        wait_for(lambda: (tmp_path / "studies" / "s" / "study.db").exists())
+        first = worker(server, **settings)
+        assert len(ended(first) + ended(helper)) == 4
 
 
 def test_two_processes_may_begin_a_study_at_the_same_moment(worker, tmp_path):
@@ -186,10 +197,10 @@ def test_a_search_on_a_database_keeps_its_password_out_of_messages(postgres, sur
     from townhall.errors import InputError
     from townhall.optimize.search import tune
 
-    def run(**settings):
+    def run(storage=postgres, limit=2):
         return tune(
-            surface_task, surface.SurfaceSociety(), trials=1, limit=2, lm=surface.model(), folder=tmp_path,
-            name="words", storage=settings.pop("storage", postgres), **settings,
+            surface_task, surface.SurfaceSociety(), trials=1, limit=limit, lm=surface.model(), folder=tmp_path,
+            name="words", storage=storage,
         )  # fmt: skip
 
     study = run()
@@ -197,7 +208,7 @@ def test_a_search_on_a_database_keeps_its_password_out_of_messages(postgres, sur
     assert "a-secret-word" not in repr(study)
     for broken in (postgres.replace("a-secret-word", "another-word"), postgres.replace("/postgres", "/nowhere", 1)):
         with pytest.raises(InputError) as refused:
-            run(storage=broken.replace("postgresql://ann:", "postgresql://ann:", 1))
+            run(storage=broken)
         assert "word@" not in str(refused.value)
         assert "cannot be opened" in str(refused.value)
     with pytest.raises(InputError) as refused:
