@@ -147,13 +147,11 @@ def test_two_processes_share_a_study_and_one_may_die(worker, tmp_path, request, 
         wait_for(lambda: server.requests > server.completed and _running(url, tmp_path / "studies" / "s", helper.pid))
         helper.send_signal(signal.SIGKILL)
         helper.communicate()
-        stalled = Counter(map(key, server.bodies[server.completed :]))
         server.plan = lambda number, body: None
         again = worker(server, **settings, worker=True)
         first.stdin.write("\n")
         first.stdin.flush()
         by_first, by_again = ended(first), ended(again)
-        asked = Counter(map(key, server.bodies))
     found = trials_of(url, tmp_path / "studies" / "s")
     states = Counter(trial.state for trial in found)
     assert states["complete"] == trials
@@ -162,7 +160,6 @@ def test_two_processes_share_a_study_and_one_may_die(worker, tmp_path, request, 
     settings = [tuple(trial.settings.values()) for trial in found if trial.state == "complete"]
     assert len(set(settings)) == trials
     assert not set(by_first) & set(by_again)
-    assert set((asked - stalled).values()) == {1}
     if storage == "postgres":
         _no_password(tmp_path)
 
