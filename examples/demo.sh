@@ -8,7 +8,7 @@ TOWNHALL=${TOWNHALL:-.venv/bin/townhall}
 LM=${LM:-local/qwen2.5-coder-0.5b}
 PUZZLES=(--task zebra-grid -T sizes=2x2 -T count=40 --lm "$LM")
 # No worked demonstrations and short replies: a processor reads and writes a model's tokens slowly.
-HALL=(--strategy town-hall --personas 3 --rounds 2 --shots 0 --vote-when-unanimous --reply-tokens 300)
+HALL=(--strategy town-hall --personas 3 --rounds 2 --shots 0 --vote-when-unanimous --reply-tokens 400)
 
 run() {
   printf '\n\033[1m$ townhall' >&2
@@ -25,6 +25,6 @@ run debate "${PUZZLES[@]}" "${HALL[@]}" --example zebra-2x2-s0-35
 
 # The first of the held-out puzzles is the one just debated: its replies come from the cache. Four puzzles and a small
 # model show how it works, not whether it helps; the last table says so with its intervals.
-run evaluate "${PUZZLES[@]}" --strategy chain-of-thought --reply-tokens 300 --split test --limit 4 --out demo-out/chain-of-thought
+run evaluate "${PUZZLES[@]}" --strategy chain-of-thought --reply-tokens 400 --split test --limit 4 --out demo-out/chain-of-thought
 run evaluate "${PUZZLES[@]}" "${HALL[@]}" --split test --limit 4 --out demo-out/town-hall
 run compare demo-out/chain-of-thought demo-out/town-hall
