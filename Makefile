@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 
 help:
 	@echo "make demo    a real town hall debate on the embedded model, then a comparison on a small held-out set"
-	@echo "make demo-tune   compile, tune, hold out and export a small debate on the embedded model (a quarter of an hour)"
+	@echo "make demo-tune   compile, tune, hold out and export a small debate on the embedded model"
 	@echo "make test    format, lint, types, import directions and all tests"
 	@echo "make bench   the benchmarks behind the figures in the documentation"
 	@echo "make clean   remove .venv and caches (runs/ and studies/ stay)"

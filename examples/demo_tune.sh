@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Optimising for real on the embedded model: demonstrations for each role by bootstrapping, then a search over the number
 # of agents and rounds, one held-out evaluation next to the untuned program and the baselines, and the export of the
-# result as one Python file. Run by `make demo-tune`. The sets are tiny so that it ends within a quarter of an hour on two
+# result as one Python file. Run by `make demo-tune`. The sets are tiny so that it ends within ten minutes or so on two
 # cores: the last table is what came out, better or not. Run again, it goes on where it stopped.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -21,8 +21,8 @@ if [[ $LM == local* ]]; then
 fi
 
 run compile "${SUMS[@]}" --strategy society --agents 2 --rounds 2 --teleprompter bootstrap \
-  -S train=8 -S demos=1 --no-test --out demo-out/compiled --overwrite
-run tune "${SUMS[@]}" --artifact demo-out/compiled --agents 2:3 --rounds 1:2 --trials 3 --limit 6 --test-limit 8 \
+  -S train=6 -S demos=1 --no-test --out demo-out/compiled --overwrite
+run tune "${SUMS[@]}" --artifact demo-out/compiled --agents 2:3 --rounds 1:2 --trials 2 --limit 4 --test-limit 5 \
   --studies demo-out/studies --out demo-out/tuned --overwrite
 run export demo-out/tuned --format python --out demo-out/debate.py --overwrite
 printf '\nThe tuned debate as one file that needs only the openai package: demo-out/debate.py --help\n' >&2
