@@ -91,7 +91,7 @@ def read_study(name: str, studies: str, storage: str | None) -> tuple[StudyResul
 
 def study_json(result: StudyResult, shares: Mapping[str, float]) -> dict[str, Any]:
     """Return a study as JSON data."""
-    whole = any(trial.state == "complete" and trial.score is not None for trial in result.trials)
+    whole = bool(result.whole)
     return {
         "study": result.name,
         "folder": str(result.folder),
@@ -99,6 +99,7 @@ def study_json(result: StudyResult, shares: Mapping[str, float]) -> dict[str, An
         "description": result.description,
         "states": dict(Counter(trial.state for trial in result.trials)),
         "best": _trial_json(result.best_trial) if whole else None,
+        "expected": {str(number): score for number, score in result.estimates.items()},
         "front": [_trial_json(trial) for trial in result.front],
         "importances": dict(shares),
         "cached_share": result.saved,
@@ -140,14 +141,33 @@ def study_view(result: StudyResult, shares: Mapping[str, float], top: int = 10) 
     ranked = sorted(result.finished, key=lambda trial: (trial.state != "complete", -(trial.score or 0.0), trial.number))
     yield trials_table(ranked[:top], {trial.number for trial in result.front})
     yield Text("* on the Pareto front; costs are for one question, as if nothing had been cached", style="dim")
+    if result.whole:
+        yield Text()
+        yield Text(clean(chosen_line(result)), style="bold")
     if shares:
         yield Text()
         made = screen.table("setting", ">importance")
         yield screen.rows(made, ((name, f"{share:.2f}") for name, share in shares.items()))
     if result.saved:
-        yield Text(
-            f"{100 * result.saved:.0f} % of all replies came from the cache, because trials overlap", style="dim"
-        )
+        yield Text()
+        saved = f"{100 * result.saved:.0f} % of all replies came from the cache, mostly because trials overlap"
+        yield Text(f"{screen.count(result.used.calls)} calls paid for; {saved}", style="dim")
+
+
+def chosen_line(result: StudyResult) -> str:
+    """Return which trial is chosen and why."""
+    from ..metrics.statistics import interval
+    from .tuning_progress import words
+
+    best = result.best_trial
+    found = interval(list(best.scores.values()))
+    line = f"chosen: trial {best.number}, {words(best.settings)}: {screen.fraction(best.score)}"
+    line += f" (95 % interval {screen.interval(found.low, found.high)})"
+    highest = max(result.whole, key=lambda trial: (trial.score or 0.0, -trial.number))
+    if highest.number != best.number and best.number in result.estimates:
+        mine, theirs = (screen.fraction(result.estimates[trial.number]) for trial in (best, highest))
+        line += f"; with what similar shapes scored, {mine} is expected, and {theirs} of trial {highest.number}"
+    return line
 
 
 def trials_table(trials: Sequence[TrialResult], front: set[int]) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -332,6 +333,9 @@ class _Search:
         if study.get_trials(deepcopy=False):
             raise InputError(f"study '{name}' in {where} was not made by townhall; use another --name")
         study.set_user_attr("townhall", description.model_dump(mode="json"))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            study.set_metric_names(self.objectives)  # as dashboards show them
 
     def _first(self, queue: TrialQueue) -> list[dict[str, Any]]:
         """Return the settings that go into the queue; all others are the sampler's choice."""

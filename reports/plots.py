@@ -31,6 +31,13 @@ def figure(width: float = 7.0, height: float = 3.6) -> tuple[Any, Any]:
     return drawing, axes
 
 
+def percent_axis(axis: Any) -> None:
+    """Write an axis' fractions as percentages."""
+    from matplotlib.ticker import PercentFormatter
+
+    axis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
+
+
 def to_svg(drawing: Any) -> str:
     """Return a figure as an SVG element and close it. Texts stay texts, so that a page can be searched."""
     from matplotlib import pyplot, rc_context

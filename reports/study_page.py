@@ -34,14 +34,18 @@ def write_study_page(study: StudyResult, importances: dict[str, float], out: Pat
         for title, note, svg in (_by_shape(study), _front(study), _importances(importances), _course(study))
         if svg
     ]
+    best = study.best_trial
     page = template.render(
         study=study,
-        best=study.best_trial,
+        best=best,
+        highest=max(study.whole, key=lambda trial: (trial.score or 0.0, -trial.number)),
         front={trial.number for trial in study.front},
         drawings=drawings,
         trials=study.trials,
-        percent=lambda value: "n/a" if value is None else f"{100 * value:.1f} %",
-        number=lambda value: "n/a" if value is None else f"{value:.4g}",
+        priced=any(trial.costs.get("cost") for trial in study.trials),
+        percent=lambda value: "" if value is None else f"{100 * value:.1f} %",
+        number=lambda value: "" if value is None else f"{value:,.1f}".removesuffix(".0"),
+        money=lambda value: "" if value is None else f"${value:.4f}",
         interval=_interval_text,
     )
     try:
@@ -66,39 +70,53 @@ def _interval_text(trial: TrialResult) -> str:
 
 def _by_shape(study: StudyResult) -> tuple[str, str, str]:
     """Draw the score against how many speak, a line for each number of rounds."""
-    trials = [trial for trial in study.finished if trial.state == "complete"]
-    names = [name for name in COUNTS if any(name in trial.settings for trial in trials)]
+    names = [name for name in COUNTS if any(name in trial.settings for trial in study.whole)]
     if not names:
         return "", "", ""
     across = next((name for name in names if name != "rounds"), "rounds")
     by_rounds: dict[Any, list[TrialResult]] = defaultdict(list)
-    for trial in trials:
-        key = trial.settings.get("rounds") if across != "rounds" else None
-        by_rounds[key].append(trial)
+    for trial in study.finished:
+        by_rounds[trial.settings.get("rounds") if across != "rounds" else None].append(trial)
     drawing, axes = plots.figure()
     for index, (rounds, group) in enumerate(sorted(by_rounds.items(), key=lambda item: str(item[0]))):
-        best: dict[Any, TrialResult] = {}
-        for trial in group:
-            known = best.get(trial.settings[across])
-            if known is None or (trial.score or 0) > (known.score or 0):
-                best[trial.settings[across]] = trial
-        x = sorted(best)
-        # Lines are set apart a little, so that intervals at the same place stay readable.
-        shifted = [value + 0.06 * (index - (len(by_rounds) - 1) / 2) for value in x]
-        label = f"{rounds} round{'s' if rounds != 1 else ''}" if rounds is not None else across
         colour = plots.COLOURS[index % len(plots.COLOURS)]
-        plots.intervals(axes, shifted, [_bounds(best[value]) for value in x], label=label, color=colour)
-        for place, value in zip(shifted, x, strict=True):
-            calls = best[value].costs.get("calls")
-            if calls is not None:
-                spot = (place, best[value].score or 0)
-                axes.annotate(f"{calls:.0f}", spot, (4, 5), textcoords="offset points", fontsize=7, color=colour)
+        # Lines are set apart a little, so that intervals at the same place stay readable.
+        aside = 0.07 * (index - (len(by_rounds) - 1) / 2)
+        label = f"{rounds} round{'s' if rounds != 1 else ''}" if rounds is not None else across
+        _line(axes, across, [trial for trial in group if trial.state == "complete"], aside, label, colour)
+        stopped = [trial for trial in group if trial.state == "pruned"]
+        places, scores = [trial.settings[across] + aside for trial in stopped], [trial.score for trial in stopped]
+        axes.scatter(places, scores, marker="x", s=18, linewidth=0.8, color=colour, alpha=0.5)
     axes.set_xlabel(across)
     axes.set_ylabel("score")
+    plots.percent_axis(axes.yaxis)
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.legend(frameon=False)
-    note = "Whole trials only; bars are 95 % intervals, the small numbers calls per question."
+    note = (
+        "Whole trials with their 95 % intervals; the small numbers are calls per question. "
+        "Crosses are trials that were stopped early, at the score they had."
+    )
     return f"Score by {across}" + (" and rounds" if across != "rounds" else ""), note, plots.to_svg(drawing)
+
+
+def _line(axes: Any, across: str, trials: Sequence[TrialResult], aside: float, label: str, colour: str) -> None:
+    """Draw the best whole trial at each count, joined by a line."""
+    best: dict[Any, TrialResult] = {}
+    for trial in trials:
+        known = best.get(trial.settings[across])
+        if known is None or (trial.score or 0) > (known.score or 0):
+            best[trial.settings[across]] = trial
+    counts = sorted(best)
+    if not counts:
+        axes.plot([], [], label=label, color=colour, marker="o")
+        return
+    places = [count + aside for count in counts]
+    plots.intervals(axes, places, [_bounds(best[count]) for count in counts], label=label, color=colour)
+    for place, count in zip(places, counts, strict=True):
+        calls = best[count].costs.get("calls")
+        if calls is not None:
+            spot = (place, best[count].score or 0)
+            axes.annotate(f"{calls:.0f}", spot, (5, 6), textcoords="offset points", fontsize=7.5, color=colour)
 
 
 def _front(study: StudyResult) -> tuple[str, str, str]:
@@ -116,8 +134,11 @@ def _front(study: StudyResult) -> tuple[str, str, str]:
         axes.annotate(f"#{trial.number}", spot, (5, -10), textcoords="offset points", fontsize=8)
     axes.set_xlabel(f"{cost} per question, as if nothing had been cached")
     axes.set_ylabel("score")
+    plots.percent_axis(axes.yaxis)
+    axes.margins(y=0.12)
     axes.legend(frameon=False, loc="lower right")
-    return "Score against cost", "No other whole trial is better in both than one on the front.", plots.to_svg(drawing)
+    note = "No other whole trial is as cheap and as good as one on the front, and better in one of the two."
+    return "Score against cost", note, plots.to_svg(drawing)
 
 
 def _numbers(values: Sequence[float | None]) -> list[float]:
@@ -144,12 +165,14 @@ def _course(study: StudyResult) -> tuple[str, str, str]:
     for trial in study.finished:
         if trial.state == "complete":
             best = max(best, trial.score or 0.0)
+        if best:
             numbers.append(trial.number)
             course.append(best)
-    axes.step(numbers, course, where="post", color=plots.COLOURS[1], label="best so far")
+    axes.step(numbers, course, where="post", color=plots.COLOURS[1], label="highest so far")
     axes.set_xlabel("trial")
     axes.set_ylabel("score")
+    plots.percent_axis(axes.yaxis)
     axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.legend(frameon=False, loc="lower right")
+    axes.legend(frameon=False)
     note = "A pruned trial stands at its score when it was stopped."
     return "The course of the search", note, plots.to_svg(drawing)

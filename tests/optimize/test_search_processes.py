@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from collections import Counter
 
 import optuna
 import pytest
 
+from townhall.errors import InputError
 from townhall.models.server import SimulatedServer
 from townhall.models.simulation import Fault
+from townhall.optimize.search import tune
 from townhall.optimize.study import read_trials
 from townhall.optimize.trial_queue import open_storage
 
@@ -191,9 +195,6 @@ def test_two_processes_may_begin_a_study_at_the_same_moment(worker, tmp_path):
 
 
 def test_a_search_on_a_database_keeps_its_password_out_of_messages(postgres, surface, surface_task, tmp_path):
-    from townhall.errors import InputError
-    from townhall.optimize.search import tune
-
     def run(storage=postgres, limit=2):
         return tune(
             surface_task, surface.SurfaceSociety(), trials=1, limit=limit, lm=surface.model(), folder=tmp_path,
@@ -211,3 +212,45 @@ def test_a_search_on_a_database_keeps_its_password_out_of_messages(postgres, sur
     with pytest.raises(InputError) as refused:
         run(limit=3)
     assert "a-secret-word" not in str(refused.value)
+
+
+def test_optuna_dashboard_opens_the_storage(surface, surface_task, tmp_path):
+    pytest.importorskip("optuna_dashboard")
+    study = tune(
+        surface_task,
+        surface.SurfaceSociety(),
+        trials=2,
+        limit=2,
+        lm=surface.model(),
+        objectives=("score", "calls"),
+        folder=tmp_path,
+        name="seen",
+    )
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [
+        sys.executable, "-c", "from optuna_dashboard._cli import main; main()", "--port", str(port),
+        f"sqlite:///{study.folder.resolve()}/study.db",
+    ]  # fmt: skip
+    dashboard = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        found = {}
+
+        def answers():
+            assert dashboard.poll() is None
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/studies/1?after=0", timeout=10) as reply:
+                    found.update(json.load(reply))
+            except OSError:
+                return False
+            return True
+
+        wait_for(answers)
+    finally:
+        dashboard.kill()
+        dashboard.wait()
+    assert found["name"] == "seen"
+    assert [trial["state"] for trial in found["trials"]] == ["Complete", "Complete"]
+    stored = optuna.load_study(study_name="seen", storage=open_storage(None, study.folder))
+    assert stored.metric_names == ["score", "calls"]
