@@ -164,7 +164,7 @@ def chosen_line(result: StudyResult) -> str:
     line = f"chosen: trial {best.number}, {words(best.settings)}: {screen.fraction(best.score)}"
     line += f" (95 % interval {screen.interval(found.low, found.high)})"
     highest = max(result.whole, key=lambda trial: (trial.score or 0.0, -trial.number))
-    if highest.number != best.number and best.number in result.estimates:
+    if (highest.score or 0.0) > (best.score or 0.0) and best.number in result.estimates:
         mine, theirs = (screen.fraction(result.estimates[trial.number]) for trial in (best, highest))
         line += f"; with what similar shapes scored, {mine} is expected, and {theirs} of trial {highest.number}"
     return line

@@ -94,7 +94,7 @@ class TuneCommand(StrategyCommand):
     metavar="NAME",
     default="gp",
     show_default=True,
-    help="How points are chosen: gp, tpe, nsga2, nsga3, cmaes, grid, random.",
+    help="How shapes are chosen: gp (a model of the scores, for few trials), tpe, nsga2, nsga3, cmaes, grid, random.",
 )
 @option(
     "--pruner",
@@ -228,6 +228,8 @@ def command(
             pruner=pruner,
             split=split,
             limit=limit,
+            # Without the questions that the test split asks too.
+            examples=splits.dev if splits is not None and split == "dev" else None,
             fixed=fixed,
             search="all" if "all" in search else list(search),
             demos=demos,
