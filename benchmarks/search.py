@@ -36,6 +36,7 @@ from typing import Any, ClassVar
 from unittest import mock
 
 import dspy
+import optuna
 from pydantic import Field
 
 from townhall.metrics.score import Score
@@ -220,7 +221,9 @@ def search(options: argparse.Namespace, sampler: str, pruner: str, seed: int, **
     engine = settings.pop("engine", False)
     with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, TOWNHALL_CACHE=f"{folder}/cache"):
         run = search_module.evaluate if engine else StandIn(options.noise)
-        with mock.patch.object(search_module, "evaluate", run):
+        # What is computed needs no database either.
+        storage = search_module.open_storage if engine else lambda *ignored: optuna.storages.InMemoryStorage()
+        with mock.patch.multiple(search_module, evaluate=run, open_storage=storage):
             study = tune(
                 options.task,
                 SurfaceSociety(),

@@ -439,10 +439,10 @@ class _Search:
             )
         except BaseException:
             with suppress(TownhallError):
-                queue.note(number, **_paid(load_run(out).usage))
+                queue.note(number, paid=_paid(load_run(out).usage))
             raise
         if run.summary.status == "stopped" and not watch.hopeless:
-            queue.note(number, **_paid(run.usage))
+            queue.note(number, paid=_paid(run.usage))
             raise BudgetExceededError(run.summary.reason or "the budget is used up")
         mine = watch.result(run.usage, settings)
         others = self._others(queue, number)
@@ -452,7 +452,7 @@ class _Search:
         if twin is not None:
             attrs = {"duplicate_of": twin.number}
         scores = {str(example): score for example, score in sorted(mine.scores.items())}
-        self._finish(queue, mine, others, scores=scores, **attrs, **_paid(run.usage))
+        self._finish(queue, mine, others, scores=scores, paid=_paid(run.usage), **attrs)
         if twin is not None:
             return "duplicate"
         whole = [result for result in (*others, mine) if result.state == "complete"]
