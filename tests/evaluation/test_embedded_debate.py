@@ -21,18 +21,18 @@ def test_a_town_hall_on_smollm2_is_held_recorded_and_not_held_again(tmp_path, mo
         pytest.skip(f"the weights cannot be fetched here: {error}")
     # Replies of this test go to a cache of its own; the weights stay where they are.
     monkeypatch.setenv("TOWNHALL_CACHE", str(tmp_path / "cache"))
-    model = lm(f"local/{file}", temperature=0.7, max_tokens=64)
+    model = lm(f"local/{file}", temperature=0.7, max_tokens=48)
     sums = task("arithmetic", count=4)
-    hall = program(sums, "town-hall", lms=[model], personas=2, rounds=2, shots=0, ballot=False)
+    hall = program(sums, "town-hall", lms=[model], personas=2, rounds=2, persona_style="none", shots=0, ballot=False)
     run = evaluate(hall, sums, split="all", limit=1, out=tmp_path / "run")
     [record] = run.records
     assert record.error is None
     assert record.transcript is not None
     spoken = [turn.role for turn in record.transcript.turns]
-    assert spoken[:5] == ["identify", "argue", "argue", "rebut", "rebut"]
+    assert spoken == ["argue", "argue", "rebut", "rebut"]
     assert len(record.transcript.personas) == 2
     assert record.blank or isinstance(record.answer, int)
-    assert 5 <= run.usage.calls <= 10  # five turns, each asked twice at most
+    assert 4 <= run.usage.calls <= 8  # four turns, each asked twice at most
     assert run.usage.completion_tokens > 0
     again = evaluate(hall, sums, split="all", limit=1, out=tmp_path / "again")
     assert again.usage.calls == 0
