@@ -44,8 +44,10 @@ lint: $(VENV)/.dev .tools/townhall
 	MYPYPATH=.tools $(BIN)/mypy -p townhall
 	$(BIN)/lint-imports
 
+# Tests that wait for real processes and servers can be turned by a busy machine: what failed is run once more, alone.
 test: lint
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n auto --dist loadfile || \
+		$(BIN)/python -m pytest --last-failed --last-failed-no-failures none
 
 bench: $(VENV)/.dev
 	@for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
