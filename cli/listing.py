@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from . import screen
 from .options import output_options
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 KINDS = ("tasks", "strategies", "models", "decisions", "teleprompters", "formats")
 
@@ -86,17 +89,19 @@ def tasks() -> list[dict[str, Any]]:
 def strategies() -> list[dict[str, Any]]:
     """Return every strategy: name, summary, settings with their defaults."""
     from ..programs.base import STRATEGIES
+
+    return [{"name": name, "summary": kind.summary, "settings": _defaults(kind.Config)} for name, kind in STRATEGIES]
+
+
+def _defaults(config: type[BaseModel]) -> dict[str, Any]:
+    """Return each field's default and help text."""
     from .settings import attribute_helps
 
-    found = []
-    for name, kind in STRATEGIES:
-        helps = attribute_helps(kind.Config)
-        settings = {
-            setting: {"default": field.get_default(call_default_factory=True), "help": helps.get(setting, "")}
-            for setting, field in kind.Config.model_fields.items()
-        }
-        found.append({"name": name, "summary": kind.summary, "settings": settings})
-    return found
+    helps = attribute_helps(config)
+    return {
+        name: {"default": field.get_default(call_default_factory=True), "help": helps.get(name, "")}
+        for name, field in config.model_fields.items()
+    }
 
 
 def models() -> list[dict[str, Any]]:
@@ -129,17 +134,8 @@ def decisions() -> list[dict[str, Any]]:
 def teleprompters() -> list[dict[str, Any]]:
     """Return every teleprompter: name, summary, sizes with their defaults."""
     from ..optimize.teleprompters.base import TELEPROMPTERS
-    from .settings import attribute_helps
 
-    found = []
-    for name, kind in TELEPROMPTERS:
-        helps = attribute_helps(kind.Sizes)
-        sizes = {
-            size: {"default": field.get_default(call_default_factory=True), "help": helps.get(size, "")}
-            for size, field in kind.Sizes.model_fields.items()
-        }
-        found.append({"name": name, "summary": kind.summary, "sizes": sizes})
-    return found
+    return [{"name": name, "summary": kind.summary, "sizes": _defaults(kind.Sizes)} for name, kind in TELEPROMPTERS]
 
 
 def formats() -> list[dict[str, Any]]:
