@@ -1,4 +1,7 @@
-"""From options to the things they name: the task, the models, the adapter, the strategy."""
+"""From options to the things they name: the task, the models, the adapter, the strategy.
+
+A class `...Choice` holds what was given for the options of one kind (see `options`), and opens what they name.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from ..registry import nearest
-from .options import DEFAULT_LM
 
 if TYPE_CHECKING:
     import dspy
@@ -17,38 +19,49 @@ if TYPE_CHECKING:
     from ..programs.base import Strategy
     from ..tasks.base import Example, Task
 
-
-def task_of(name: str | None, data: str | None, options: Sequence[tuple[str, str]]) -> Task:
-    """Return the task that the options name.
-
-    Raises:
-        InputError: for an unknown task or option, a task that is not named at all, or bad data.
-    """
-    from ..tasks.access import task
-    from ..tasks.base import TASKS
-
-    if name is None:
-        raise InputError(f"which task? Name it with --task. Known: {', '.join(TASKS.names())}")
-    known = TASKS.get(name).option_help
-    for key, _ in options:
-        if key not in known:
-            raise InputError(
-                f"task '{name}' has no option '{key}'.{nearest(key, list(known))} Its options: "
-                f"{', '.join(known) or 'none'}"
-            )
-    return task(name, data, **dict(options))
+#: What `--lm` is when it is not given.
+DEFAULT_LM = "local"
 
 
-def with_examples(task: Task) -> Task:
-    """Read a task's data now, so that bad data is found before a model is fetched; returns the task.
+@dataclass(frozen=True)
+class TaskChoice:
+    """`--task`, `--data` and the task's own options, as they were given."""
 
-    Raises:
-        InputError: for bad data, or when something that scoring needs is missing.
-    """
-    if not _wants_judge(task):
-        task.check_scoring()
-    _ = task.examples
-    return task
+    task: str | None
+    data: str | None
+    task_option: tuple[tuple[str, str], ...] = ()
+
+    def open(self) -> Task:
+        """Return the task that is named.
+
+        Raises:
+            InputError: for an unknown task or option, a task that is not named at all, or bad data.
+        """
+        from ..tasks.access import task
+        from ..tasks.base import TASKS
+
+        if self.task is None:
+            raise InputError(f"which task? Name it with --task. Known: {', '.join(TASKS.names())}")
+        known = TASKS.get(self.task).option_help
+        for key, _ in self.task_option:
+            if key not in known:
+                raise InputError(
+                    f"task '{self.task}' has no option '{key}'.{nearest(key, list(known))} Its options: "
+                    f"{', '.join(known) or 'none'}"
+                )
+        return task(self.task, self.data, **dict(self.task_option))
+
+    def with_examples(self) -> Task:
+        """Return the task with its data read, so that bad data is found before a model is fetched.
+
+        Raises:
+            InputError: as `open`, or when something that scoring needs is missing.
+        """
+        task = self.open()
+        if not _wants_judge(task):
+            task.check_scoring()
+        _ = task.examples
+        return task
 
 
 def ready_to_score(task: Task, models: Models | None = None) -> None:
@@ -92,42 +105,40 @@ def example_of(task: Task, wanted: str) -> Example:
     raise InputError(f"{task.source}: no example with the id '{wanted}'.{hint}")
 
 
-def program_of(
-    task: Task | None,
-    strategy: str,
-    settings: Mapping[str, Any],
-    models: Models,
-    *,
-    artifact: str | None = None,
-    answer: Any = str,
-) -> Strategy:
-    """Return the program that the options name, with its models.
+@dataclass(frozen=True)
+class ProgramChoice:
+    """`--strategy`, `--artifact` and the strategy's settings, as they were given."""
 
-    Args:
-        task: whose questions it answers; None for a question of the user's own.
-        strategy: its name.
-        settings: that were given.
-        models: of the agents and the judge.
-        artifact: a folder with a tuned program, to take instead of the strategy as it comes.
-        answer: the type of the answer, where there is no task and no artifact.
+    strategy: str
+    artifact: str | None
+    settings: Mapping[str, Any]
 
-    Raises:
-        InputError: for bad settings, or an artifact whose answers are of another type than the task's.
-    """
-    from ..programs.base import STRATEGIES
+    def open(self, task: Task | None, models: Models, *, answer: Any = str) -> Strategy:
+        """Return the program that is named, with its models.
 
-    if artifact is not None:
-        from ..optimize.artifact import load
+        Args:
+            task: whose questions it answers; None for a question of the user's own.
+            models: of the agents and the judge.
+            answer: the type of the answer, where there is no task and no artifact.
 
-        loaded = load(artifact, answer=task.answer_type if task is not None else None)
-        if settings:
-            loaded = loaded.reconfigured(**settings)
-        return loaded.with_models(models.panel, models.judge)
-    if task is not None:
-        from ..evaluation.assembly import program
+        Raises:
+            InputError: for bad settings, or an artifact whose answers are of another type than the task's.
+        """
+        from ..programs.base import STRATEGIES
 
-        return program(task, strategy, lms=models.panel, judge_lm=models.judge, **settings)
-    return STRATEGIES.get(strategy)(answer=answer, lms=models.panel, judge_lm=models.judge, **settings)
+        if self.artifact is not None:
+            from ..optimize.artifact import load
+
+            loaded = load(self.artifact, answer=task.answer_type if task is not None else None)
+            if self.settings:
+                loaded = loaded.reconfigured(**self.settings)
+            return loaded.with_models(models.panel, models.judge)
+        if task is not None:
+            from ..evaluation.assembly import program
+
+            return program(task, self.strategy, lms=models.panel, judge_lm=models.judge, **self.settings)
+        strategy = STRATEGIES.get(self.strategy)
+        return strategy(answer=answer, lms=models.panel, judge_lm=models.judge, **self.settings)
 
 
 @dataclass(frozen=True)
@@ -181,38 +192,86 @@ class Models:
         return min(default_concurrency(lm) for lm in self.lms)
 
 
-def models_of(
-    lms: Sequence[str],
-    judge_lm: str | None = None,
-    api_base: str | None = None,
-    models_file: str | None = None,
-    reply_tokens: int | None = None,
-    adapter: str | None = None,
-) -> Models:
-    """Return the models that the options name, each made once.
+@dataclass(frozen=True)
+class ModelChoice:
+    """`--lm` and whatever else says which models are asked and how, as it was given."""
 
-    Raises:
-        InputError: for a name that no model has, or a models file that cannot be read.
-    """
-    from ..models.resolve import lm
+    lms: tuple[str, ...]
+    judge_lm: str | None
+    models_file: str | None
+    api_base: str | None
+    reply_tokens: int | None
+    adapter: str | None
 
-    names = list(lms) or [DEFAULT_LM]
-    made = {
-        name: lm(name, api_base=api_base, models_file=models_file, max_tokens=reply_tokens)
-        for name in dict.fromkeys([*names, *([judge_lm] if judge_lm else [])])
-    }
-    return Models(
-        lms=tuple(made[name] for name in names),
-        judge=made[judge_lm] if judge_lm else None,
-        adapter=adapter_of(adapter),
-    )
+    def open(self) -> Models:
+        """Return the models that are named, each made once.
+
+        Raises:
+            InputError: for a name that no model has, or a models file that cannot be read.
+        """
+        names = self.lms or (DEFAULT_LM,)
+        made = self.named([*names, *([self.judge_lm] if self.judge_lm else [])])
+        return Models(
+            lms=tuple(made[name] for name in names),
+            judge=made[self.judge_lm] if self.judge_lm else None,
+            adapter=adapter_of(self.adapter),
+        )
+
+    def named(self, names: Sequence[str]) -> dict[str, dspy.LM]:
+        """Return models by name, with the server, the file of models and the reply's length that were given."""
+        from ..models.resolve import lm
+
+        return {
+            name: lm(name, api_base=self.api_base, models_file=self.models_file, max_tokens=self.reply_tokens)
+            for name in dict.fromkeys(names)
+        }
 
 
-def budget_of(calls: int | None, tokens: int | None, cost: float | None) -> Budget:
+@dataclass(frozen=True)
+class HelperChoice:
+    """The models that help to tune prompts, as they were given."""
+
+    prompt_lm: str | None
+    teacher_lm: str | None
+    reflection_lm: str | None
+
+    def open(self, models: ModelChoice) -> dict[str, Any]:
+        """Return each helper's model, None where none is named."""
+        return {role: models.named([name])[name] if name else None for role, name in vars(self).items()}
+
+
+@dataclass(frozen=True)
+class SplitChoice:
+    """`--split`, `--limit`, `--order` and `--shuffle-seed`, as they were given."""
+
+    split: str | None
+    limit: int | None
+    order: Any
+    shuffle_seed: int
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What an evaluation takes. No split named: all of a file that is read in its order, else test."""
+        split = self.split or ("all" if self.order == "file" else "test")
+        return {"split": split, "limit": self.limit, "order": self.order, "seed": self.shuffle_seed}
+
+
+@dataclass(frozen=True)
+class TuningChoice:
+    """`--seed`, `--test`, `--test-limit`, `--out` and `--overwrite` of the commands that tune, as they were given."""
+
+    tuning_seed: int
+    test: bool
+    test_limit: int | None
+    out: str | None
+    overwrite: bool
+
+
+def budget_of(max_calls: int | None, max_tokens: int | None, max_cost: float | None) -> Budget:
     """Return the budget that `--max-calls`, `--max-tokens` and `--max-cost` name."""
     from ..evaluation.budget import Budget
 
-    return Budget(calls=calls, tokens=tokens, cost=cost)
+    return Budget(calls=max_calls, tokens=max_tokens, cost=max_cost)
 
 
 def adapter_of(name: str | None) -> dspy.Adapter | None:

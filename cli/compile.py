@@ -10,16 +10,16 @@ import click
 
 from ..errors import BudgetExceededError, InputError
 from . import interrupt, screen
-from .build import budget_of, models_of, program_of, ready_to_score, task_of, with_examples
+from .build import HelperChoice, ModelChoice, ProgramChoice, TaskChoice, TuningChoice, ready_to_score
 from .options import (
-    artifact_option,
     budget_options,
     combined,
     concurrency_option,
+    gathered,
     model_options,
     option,
     output_options,
-    strategy_option,
+    program_options,
     task_options,
     temperature_option,
     tuning_options,
@@ -29,6 +29,7 @@ from .settings import value_of
 from .strategy_command import Section, StrategyCommand
 
 if TYPE_CHECKING:
+    from ..evaluation.budget import Budget
     from ..optimize.compile import Compiled, CompileReport
 
 
@@ -59,7 +60,7 @@ class CompileCommand(StrategyCommand):
     "  townhall compile --artifact artifacts/x --task gsm8k --data train.jsonl --only vote,rebut\n"
     "  townhall compile --teleprompter miprov2 --help",
 )
-@combined(task_options, strategy_option, artifact_option, temperature_option)
+@combined(task_options, program_options, temperature_option)
 @option(
     "--teleprompter",
     metavar="NAME",
@@ -76,34 +77,26 @@ class CompileCommand(StrategyCommand):
     help="A size of the teleprompter, such as -S demos=2 or -S train=30; `--teleprompter NAME --help` lists them.",
 )
 @option("--only", metavar="ROLE,...", help="Tune these roles only; the others stay exactly as they are.")
-@option("--prompt-lm", metavar="NAME", help="Writes instructions.", when_absent="the first --lm")
-@option("--teacher-lm", metavar="NAME", help="Holds the debates that become demonstrations.", when_absent="--lm")
-@option("--reflection-lm", metavar="NAME", help="Reads failures and rewrites instructions (gepa needs it).")
+@gathered(
+    "helpers",
+    HelperChoice,
+    option("--prompt-lm", metavar="NAME", help="Writes instructions.", when_absent="the first --lm"),
+    option("--teacher-lm", metavar="NAME", help="Holds the debates that become demonstrations.", when_absent="--lm"),
+    option("--reflection-lm", metavar="NAME", help="Reads failures and rewrites instructions (gepa needs it)."),
+)
 @combined(model_options, concurrency_option, budget_options, tuning_options, output_options)
 def command(
-    task: str | None,
-    data: str | None,
-    task_option: tuple[tuple[str, str], ...],
-    strategy: str,
-    artifact: str | None,
-    settings: dict[str, Any],
+    chosen_task: TaskChoice,
+    chosen_program: ProgramChoice,
     teleprompter: str,
     sizes: tuple[tuple[str, str], ...],
     only: str | None,
-    prompt_lm: str | None,
-    teacher_lm: str | None,
-    reflection_lm: str | None,
+    helpers: HelperChoice,
+    named_models: ModelChoice,
     concurrency: int | None,
-    max_calls: int | None,
-    max_tokens: int | None,
-    max_cost: float | None,
-    tuning_seed: int,
-    test: bool,
-    test_limit: int | None,
-    out: str | None,
-    overwrite: bool,
+    budget: Budget,
+    tuning: TuningChoice,
     as_json: bool,
-    **model_names: Any,
 ) -> int:
     """Improve a strategy's prompts with a teleprompter, save the result as an artifact, and evaluate it held out.
 
@@ -121,18 +114,16 @@ def command(
 
     kind = TELEPROMPTERS.get(teleprompter)
     chosen = build_sizes(kind, dict(sizes))
-    source = with_examples(task_of(task, data, task_option))
-    splits = hold_out(source, train_limit=chosen.train, dev_limit=chosen.dev, test_limit=test_limit, seed=tuning_seed)
-    folder = Path(out or f"artifacts/{source.name}-{strategy}-{teleprompter}")
-    _check_folder(folder, overwrite, [source.name, strategy, teleprompter, chosen.model_dump(mode="json"), tuning_seed])
-    models = models_of(**model_names)
-    helpers = {
-        name: models_of([wanted], **{**model_names, "lms": None, "judge_lm": None}).first if wanted else None
-        for name, wanted in (("prompt_lm", prompt_lm), ("teacher_lm", teacher_lm), ("reflection_lm", reflection_lm))
-    }
+    source = chosen_task.with_examples()
+    strategy, seed = chosen_program.strategy, tuning.tuning_seed
+    splits = hold_out(source, train_limit=chosen.train, dev_limit=chosen.dev, test_limit=tuning.test_limit, seed=seed)
+    folder = Path(tuning.out or f"artifacts/{source.name}-{strategy}-{teleprompter}")
+    mine = [source.name, strategy, teleprompter, chosen.model_dump(mode="json"), seed]
+    _check_folder(folder, tuning.overwrite, mine)
+    models = named_models.open()
+    helping = helpers.open(named_models)
     ready_to_score(source, models)
-    program = program_of(source, strategy, settings, models, artifact=artifact)
-    budget = budget_of(max_calls, max_tokens, max_cost)
+    program = chosen_program.open(source, models)
     interrupt.set_hint("replies that came in are kept; the same command goes on from them")
     with _shown() as progress, dspy.context(lm=models.first, adapter=models.adapter):
         compiled = tune_prompts(
@@ -143,10 +134,10 @@ def command(
             dev=splits.dev,
             only=[role.strip() for role in only.split(",")] if only is not None else None,
             budget=budget,
-            seed=tuning_seed,
+            seed=seed,
             concurrency=concurrency,
             progress=progress,
-            **helpers,
+            **helping,
             train_size=chosen.train,
             dev_size=chosen.dev,
             **chosen.model_dump(exclude_unset=True, exclude={"train", "dev"}),
@@ -159,7 +150,7 @@ def command(
     if report.stopped is not None:
         raise BudgetExceededError(f"stopped: {report.stopped}; the best prompts so far are in {folder}")
     held_out = None
-    if test:
+    if tuning.test:
         held_out = judge(
             compiled.program,
             splits,

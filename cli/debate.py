@@ -13,10 +13,9 @@ import click
 
 from ..errors import InputError
 from . import interrupt, screen
-from .build import Models, budget_of, example_of, models_of, program_of, ready_to_score, task_of, with_examples
+from .build import ModelChoice, Models, ProgramChoice, TaskChoice, example_of, ready_to_score
 from .files import writable, write_json
 from .options import (
-    artifact_option,
     budget_options,
     combined,
     common_settings,
@@ -25,7 +24,7 @@ from .options import (
     no_cache_option,
     option,
     output_options,
-    strategy_option,
+    program_options,
     task_options,
 )
 from .strategy_command import StrategyCommand
@@ -34,6 +33,7 @@ from .text import clean
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from ..evaluation.budget import Budget
     from ..programs.observer import Observer
     from ..signatures.transcript import Usage
     from ..tasks.base import Example, Task
@@ -58,8 +58,7 @@ if TYPE_CHECKING:
 @task_options
 @option("--example", metavar="ID", help="Debate this example of --task and score the answer; #1 is the first.")
 @combined(
-    strategy_option,
-    artifact_option,
+    program_options,
     common_settings,
     model_options,
     no_cache_option,
@@ -71,21 +70,15 @@ if TYPE_CHECKING:
 def command(
     question: str | None,
     answer: str | None,
-    task: str | None,
-    data: str | None,
-    task_option: tuple[tuple[str, str], ...],
+    chosen_task: TaskChoice,
     example: str | None,
-    strategy: str,
-    artifact: str | None,
-    settings: dict[str, Any],
-    concurrency: int | None,
-    max_calls: int | None,
-    max_tokens: int | None,
-    max_cost: float | None,
+    chosen_program: ProgramChoice,
+    named_models: ModelChoice,
     no_cache: bool,
+    concurrency: int | None,
+    budget: Budget,
     out: str | None,
     as_json: bool,
-    **model_names: Any,
 ) -> None:
     """Hold one debate on QUESTION ("-" reads it from standard input), or on an example of a task.
 
@@ -94,17 +87,16 @@ def command(
     from ..evaluation.budget import CallControl
     from ..evaluation.run import priced
 
-    asked, source, one = _question(question, answer, task, data, task_option, example)
+    asked, source, one = _question(question, answer, chosen_task, example)
     target = writable(out) if out is not None else None
-    models = models_of(**model_names)
+    models = named_models.open()
     if source is not None:
         ready_to_score(source, models)
-    program = program_of(source, strategy, settings, models, artifact=artifact, answer=answer_type_of(answer))
+    program = chosen_program.open(source, models, answer=answer_type_of(answer))
     if not as_json:
-        screen.show(*_opening(asked, strategy, models))
+        screen.show(*_opening(asked, chosen_program.strategy, models))
     interrupt.set_hint("replies that came in are kept; the same command goes on from them")
     started = time.perf_counter()
-    budget = budget_of(max_calls, max_tokens, max_cost)
     with _watching(models, silent=as_json) as watcher:
         control = CallControl(concurrency or models.concurrency, budget, pricing=priced, outer=watcher)
         with _ready(models, control, serve=not no_cache):
@@ -115,7 +107,7 @@ def command(
     transcript = prediction.transcript
     report = {
         "question": asked,
-        "strategy": strategy,
+        "strategy": chosen_program.strategy,
         "answer": transcript.decision.answer if transcript.decision else None,
         "decision": transcript.decision,
         "usage": usage,
@@ -154,15 +146,10 @@ def answer_type_of(text: str | None) -> Any:
 
 
 def _question(
-    question: str | None,
-    answer: str | None,
-    task: str | None,
-    data: str | None,
-    options: tuple[tuple[str, str], ...],
-    example: str | None,
+    question: str | None, answer: str | None, chosen_task: TaskChoice, example: str | None
 ) -> tuple[str, Task | None, Example | None]:
     """Return the question, and the task and example it comes from."""
-    if example is None and task is None:
+    if example is None and chosen_task.task is None:
         if question is None:
             raise InputError('nothing to debate: give a "QUESTION", or --task NAME --example ID')
         text = sys.stdin.read() if question == "-" else question
@@ -173,7 +160,7 @@ def _question(
         raise InputError("a question and --task / --example at once; give one of them")
     if answer is not None:
         raise InputError("--answer is for a question of your own; a task has its own type of answer")
-    source = with_examples(task_of(task, data, options))
+    source = chosen_task.with_examples()
     one = example_of(source, example if example is not None else "#1")
     return one.question, source, one
 
@@ -200,7 +187,7 @@ def _watching(models: Models, *, silent: bool) -> Iterator[Observer]:
     from ..programs.asking import Ask
     from ..programs.observer import Observer
     from ..signatures.transcript import Persona, Turn
-    from .transcript_view import personas_view, section, turn_title, turn_view
+    from .transcript_view import personas_view, section, turn_view
 
     console = screen.stdout()
     several = len(set(models.names)) > 1
@@ -233,7 +220,7 @@ def _watching(models: Models, *, silent: bool) -> Iterator[Observer]:
             if silent:
                 return
             with self.lock:
-                if (title := turn_title(turn)) != self.title:
+                if (title := turn.part) != self.title:
                     self.title = title
                     screen.show(section(title), on=console)
                 if turn.role == "identify" and not turn.abstained:

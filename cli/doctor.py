@@ -14,7 +14,7 @@ import click
 
 from .. import __version__
 from . import screen
-from .build import models_of
+from .build import ModelChoice
 from .options import combined, model_options, option, output_options
 from .text import one_line
 
@@ -44,7 +44,7 @@ QUESTION = "What is 2 + 3?"
 )
 @option("--ask", is_flag=True, help=f"Ask each model a question ({QUESTION}) and say what it answers, and how fast.")
 @combined(model_options, output_options)
-def command(ask: bool, as_json: bool, **model_names: Any) -> int:
+def command(ask: bool, named_models: ModelChoice, as_json: bool) -> int:
     """Say what is installed, which model answers, where caches and runs are, and how much room the disk has.
 
     With --ask, models named by --lm are asked a small question; the exit code is 1 when one does not answer.
@@ -58,7 +58,7 @@ def command(ask: bool, as_json: bool, **model_names: Any) -> int:
         "places": places(),
     }
     if ask:
-        report["models"] = answers(models_of(**model_names), fresh=True)
+        report["models"] = answers(named_models.open(), fresh=True)
     if as_json:
         screen.print_json(report)
     else:

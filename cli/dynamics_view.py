@@ -7,18 +7,10 @@ from typing import Any
 
 from rich.text import Text
 
+from ..reports.run_page import ROUNDS
 from .screen import count, fraction, table
 from .text import clean
 
-#: Figures by round, and what they say.
-ROUNDS = {
-    "accuracy": "agents that are right",
-    "majority": "majority is right",
-    "agreement": "agents with the commonest answer",
-    "consensus": "debates that are unanimous",
-    "entropy": "entropy of answers (bits)",
-    "blanks": "agents without an answer",
-}
 #: With more groups than this a table by group would be wider than a terminal.
 MOST_GROUPS = 10
 

@@ -8,9 +8,8 @@ import click
 
 from ..errors import BudgetExceededError, InputError
 from . import interrupt, screen
-from .build import budget_of, models_of, program_of, ready_to_score, task_of, with_examples
+from .build import ModelChoice, ProgramChoice, SplitChoice, TaskChoice, ready_to_score
 from .options import (
-    artifact_option,
     budget_options,
     combined,
     common_settings,
@@ -18,15 +17,15 @@ from .options import (
     model_options,
     option,
     output_options,
-    split_of,
+    program_options,
     split_options,
-    strategy_option,
     task_options,
 )
 from .settings import value_of
 from .strategy_command import StrategyCommand
 
 if TYPE_CHECKING:
+    from ..evaluation.budget import Budget
     from ..evaluation.run_folder import Run
 
 
@@ -52,8 +51,7 @@ class EvaluateCommand(StrategyCommand):
 )
 @combined(
     task_options,
-    strategy_option,
-    artifact_option,
+    program_options,
     common_settings,
     model_options,
     split_options,
@@ -91,20 +89,12 @@ class EvaluateCommand(StrategyCommand):
 @option("--fresh", is_flag=True, help="Begin anew, asking the models again; an earlier run there is set aside.")
 @output_options
 def command(
-    task: str | None,
-    data: str | None,
-    task_option: tuple[tuple[str, str], ...],
-    strategy: str,
-    artifact: str | None,
-    settings: dict[str, Any],
-    split: str | None,
-    limit: int | None,
-    order: str,
-    shuffle_seed: int,
+    chosen_task: TaskChoice,
+    chosen_program: ProgramChoice,
+    named_models: ModelChoice,
+    chosen_split: SplitChoice,
     concurrency: int | None,
-    max_calls: int | None,
-    max_tokens: int | None,
-    max_cost: float | None,
+    budget: Budget,
     by: str | None,
     match_cost: str | None,
     match_per: Any,
@@ -112,7 +102,6 @@ def command(
     out: str | None,
     fresh: bool,
     as_json: bool,
-    **model_names: Any,
 ) -> int:
     """Run a strategy over a task's examples and score it.
 
@@ -123,28 +112,27 @@ def command(
     from ..evaluation.matching import evaluate_matched
     from ..evaluation.run import evaluate
 
-    source = with_examples(task_of(task, data, task_option))
-    models = models_of(**model_names)
+    source = chosen_task.with_examples()
+    models = named_models.open()
     ready_to_score(source, models)
     interrupt.set_hint("what is finished is kept; the same command goes on where it stopped")
-    program = program_of(source, strategy, settings, models, artifact=artifact)
+    program = chosen_program.open(source, models)
     shared: dict[str, Any] = {
         "out": out,
         "lm": models.first,
         "adapter": models.adapter,
         "concurrency": concurrency,
-        "budget": budget_of(max_calls, max_tokens, max_cost),
+        "budget": budget,
         "by": by,
         "fresh": fresh,
         "progress": True,
     }
     if match_cost is not None:
-        if split is not None or limit is not None:
+        if chosen_split.split is not None or chosen_split.limit is not None:
             raise InputError("--match-cost takes the run's own examples; leave out --split and --limit")
         run = evaluate_matched(program, source, match_cost, per=match_per, spread=match_spread, **shared)
     else:
-        chosen: dict[str, Any] = {"split": split_of(split, order), "limit": limit, "order": order, "seed": shuffle_seed}
-        run = evaluate(program, source, **chosen, **shared)
+        run = evaluate(program, source, **chosen_split.arguments, **shared)
     return report(run, as_json=as_json)
 
 

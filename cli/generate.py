@@ -11,7 +11,7 @@ import click
 
 from ..errors import InputError
 from . import screen
-from .build import task_of
+from .build import TaskChoice
 from .files import json_line, replacing, writable
 from .options import option, output_options
 from .params import KeyValue, Number
@@ -61,7 +61,7 @@ def command(
         raise InputError("--json reports on a file that was written: name it with --out")
     named = {"sizes": sizes, "count": count, "seed": seed}
     options = [*task_option, *((name, str(value)) for name, value in named.items() if value is not None)]
-    made = task_of(task, "generated", options)
+    made = TaskChoice(task, "generated", tuple(options)).open()
     rows = made.generate()
     if rows is None:
         raise InputError(f"task '{task}' has no generator; its examples come from --data FILE or the hub")

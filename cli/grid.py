@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import click
 
 from ..errors import BudgetExceededError, InputError
 from . import interrupt, screen
-from .build import Models, adapter_of, budget_of, program_of, ready_to_score, task_of, with_examples
+from .build import ModelChoice, Models, ProgramChoice, SplitChoice, TaskChoice, adapter_of, ready_to_score
 from .options import (
     artifact_option,
     budget_options,
     combined,
     common_settings,
     concurrency_option,
+    gathered,
     option,
     output_options,
     single_model_options,
-    split_of,
     split_options,
     task_options,
 )
@@ -27,6 +27,8 @@ from .strategy_command import StrategyCommand
 
 if TYPE_CHECKING:
     import dspy
+
+    from ..evaluation.budget import Budget
 
 
 @click.command(
@@ -39,25 +41,37 @@ if TYPE_CHECKING:
     "  townhall show runs/normad-grid-debate-only-1a2b3c4d",
 )
 @task_options
-@option(
-    "--strategy",
-    metavar="NAME",
-    default="debate-only",
-    show_default=True,
-    help="Of the pairs: debate-only or reflect-or-debate. `--strategy NAME --help` lists its settings.",
+@gathered(
+    "chosen_program",
+    ProgramChoice,
+    option(
+        "--strategy",
+        metavar="NAME",
+        default="debate-only",
+        show_default=True,
+        help="Of the pairs: debate-only or reflect-or-debate. `--strategy NAME --help` lists its settings.",
+    ),
+    artifact_option,
 )
-@combined(artifact_option, common_settings)
-@option(
-    "--lms",
-    "lms_file",
-    metavar="FILE",
-    type=click.Path(),
-    help="A YAML file of named models; all of them but the judge take part, unless --lm names some.",
-    when_absent="models.yaml, where there is one",
+@common_settings
+@gathered(
+    "named_models",
+    ModelChoice,
+    option(
+        "--lms",
+        "models_file",
+        metavar="FILE",
+        type=click.Path(),
+        help="A YAML file of named models; all of them but the judge take part, unless --lm names some.",
+        when_absent="models.yaml, where there is one",
+    ),
+    option(
+        "--lm", "lms", metavar="NAME", multiple=True, help="A model that takes part: a name in --lms, or any other."
+    ),
+    option("--judge-lm", metavar="NAME", help="The judge's model.", when_absent="each pair's first model"),
+    single_model_options,
 )
-@option("--lm", "lms", metavar="NAME", multiple=True, help="A model that takes part: a name in --lms, or any other.")
-@option("--judge-lm", metavar="NAME", help="The judge's model.", when_absent="each pair's first model")
-@combined(single_model_options, split_options, concurrency_option, budget_options)
+@combined(split_options, concurrency_option, budget_options)
 @option("--by", metavar="FIELD", help="Scores and parity of each group.", when_absent="the task's own groups, if any")
 @option(
     "--out",
@@ -68,26 +82,12 @@ if TYPE_CHECKING:
 )
 @output_options
 def command(
-    task: str | None,
-    data: str | None,
-    task_option: tuple[tuple[str, str], ...],
-    strategy: str,
-    artifact: str | None,
-    settings: dict[str, Any],
-    lms_file: str | None,
-    lms: tuple[str, ...],
-    judge_lm: str | None,
-    api_base: str | None,
-    reply_tokens: int | None,
-    adapter: str | None,
-    split: str | None,
-    limit: int | None,
-    order: Any,
-    shuffle_seed: int,
+    chosen_task: TaskChoice,
+    chosen_program: ProgramChoice,
+    named_models: ModelChoice,
+    chosen_split: SplitChoice,
     concurrency: int | None,
-    max_calls: int | None,
-    max_tokens: int | None,
-    max_cost: float | None,
+    budget: Budget,
     by: str | None,
     out: str | None,
     as_json: bool,
@@ -101,27 +101,25 @@ def command(
     from ..evaluation.grid import run_grid
     from .grid_view import grid_json, grid_view
 
-    source = with_examples(task_of(task, data, task_option))
-    taking_part, judge = _models(lms_file, lms, judge_lm, api_base, reply_tokens)
-    models = Models(lms=tuple(taking_part.values()), judge=judge, adapter=adapter_of(adapter))
+    source = chosen_task.with_examples()
+    taking_part, judge = _models(named_models)
+    models = Models(lms=tuple(taking_part.values()), judge=judge, adapter=adapter_of(named_models.adapter))
     ready_to_score(source, models)
-    tuned = program_of(source, strategy, {}, models, artifact=artifact) if artifact is not None else strategy
-    chosen: Any = split_of(split, order)
+    # The grid's pairs have models of their own, and the settings that were given.
+    plain = replace(chosen_program, settings={})
+    tuned = plain.open(source, models) if plain.artifact is not None else plain.strategy
     interrupt.set_hint("what is finished is kept; the same command goes on where it stopped")
     found = run_grid(
         source,
         taking_part,
         tuned,
         judge_lm=judge,
-        settings=settings,
-        split=chosen,
-        limit=limit,
-        order=order,
-        seed=shuffle_seed,
+        settings=chosen_program.settings,
+        **chosen_split.arguments,
         out=out,
         adapter=models.adapter,
         concurrency=concurrency,
-        budget=budget_of(max_calls, max_tokens, max_cost),
+        budget=budget,
         by=by,
         progress=True,
     )
@@ -137,9 +135,7 @@ def command(
     return 0 if found.summary.status == "complete" else 1
 
 
-def _models(
-    lms_file: str | None, lms: Sequence[str], judge_lm: str | None, api_base: str | None, reply_tokens: int | None
-) -> tuple[dict[str, dspy.LM], dspy.LM | None]:
+def _models(chosen: ModelChoice) -> tuple[dict[str, dspy.LM], dspy.LM | None]:
     """Return the models that take part, by name, and the judge's.
 
     A judge of the file's is no debater: it would judge its own debates. Whoever wants that names it with `--lm` too.
@@ -147,13 +143,11 @@ def _models(
     Raises:
         InputError: when none are named, or one is not known.
     """
-    from ..models.resolve import lm, named_models
+    from ..models.resolve import named_models
 
-    names = list(dict.fromkeys(lms)) or [name for name in named_models(lms_file) if name != judge_lm]
+    judge = chosen.judge_lm
+    names = list(dict.fromkeys(chosen.lms)) or [name for name in named_models(chosen.models_file) if name != judge]
     if not names:
         raise InputError("which models? Name a file of them with --lms, or two or more with --lm")
-    made = {
-        name: lm(name, api_base=api_base, models_file=lms_file, max_tokens=reply_tokens)
-        for name in dict.fromkeys([*names, *([judge_lm] if judge_lm is not None else [])])
-    }
-    return {name: made[name] for name in names}, made[judge_lm] if judge_lm is not None else None
+    made = chosen.named([*names, *([judge] if judge is not None else [])])
+    return {name: made[name] for name in names}, made[judge] if judge is not None else None

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
 
+from .build import (
+    DEFAULT_LM,
+    ModelChoice,
+    ProgramChoice,
+    SplitChoice,
+    TaskChoice,
+    TuningChoice,
+    budget_of,
+)
 from .params import KeyValue, Number, Option
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -14,8 +25,6 @@ Decorator = Callable[[Command], Command]
 
 #: What `--strategy` is when it is not given.
 DEFAULT_STRATEGY = "town-hall"
-#: What `--lm` is when it is not given.
-DEFAULT_LM = "local"
 
 
 def option(*names: str, **settings: Any) -> Decorator[Any]:
@@ -34,6 +43,27 @@ def combined(*options: Decorator[Any]) -> Decorator[Any]:
     return decorate
 
 
+def gathered(argument: str, kind: Callable[..., Any], *options: Decorator[Any]) -> Decorator[Any]:
+    """Return one decorator of several options, whose values reach the command as one argument.
+
+    Args:
+        argument: its name.
+        kind: makes it of the options' values; its parameters have their names.
+        options: the options.
+    """
+    names = list(inspect.signature(kind).parameters)
+
+    def decorate(command: Command) -> Command:
+        @functools.wraps(command)
+        def called(**values: Any) -> Any:
+            own = {name: values.pop(name) for name in names}
+            return command(**values, **{argument: kind(**own)})
+
+        return combined(*options)(called)
+
+    return decorate
+
+
 json_option = option("--json", "as_json", is_flag=True, help="Print one JSON document instead of tables.")
 verbose_option = option(
     "-v", "--verbose", is_flag=True, expose_value=False, help="Show other libraries' logs and warnings too."
@@ -46,7 +76,9 @@ data_option = option(
     help="Where examples come from: a JSONL, JSON, CSV or Parquet file; 'hub' or 'hub:REPO'; 'generated'.",
     when_absent="the task's own generator, else its data set on the hub",
 )
-task_options = combined(
+task_options = gathered(
+    "chosen_task",
+    TaskChoice,
     option("--task", metavar="NAME", help="The task; `townhall list tasks` names them all."),
     data_option,
     option(
@@ -73,6 +105,7 @@ artifact_option = option(
     type=click.Path(),
     help="A tuned program in place of --strategy; its settings can be changed as the strategy's.",
 )
+program_options = gathered("chosen_program", ProgramChoice, strategy_option, artifact_option)
 #: Settings that every strategy has; the others become options once `--strategy` is known (see `settings`).
 temperature_option = option(
     "--temperature",
@@ -110,7 +143,9 @@ single_model_options = combined(
         when_absent="json",
     ),
 )
-model_options = combined(
+model_options = gathered(
+    "named_models",
+    ModelChoice,
     lm_option,
     option("--judge-lm", metavar="NAME", help="The judge's model.", when_absent="the first --lm"),
     option(
@@ -127,7 +162,9 @@ no_cache_option = option(
     "--no-cache", is_flag=True, help="Ask the model again even where its reply to the same request is kept."
 )
 
-split_options = combined(
+split_options = gathered(
+    "chosen_split",
+    SplitChoice,
     option(
         "--split",
         type=click.Choice(["train", "dev", "test", "all"]),
@@ -151,7 +188,9 @@ split_options = combined(
     ),
 )
 
-budget_options = combined(
+budget_options = gathered(
+    "budget",
+    budget_of,
     option("--max-calls", type=Number(int, 1), help="Stop after so many model calls."),
     option("--max-tokens", type=Number(int, 1), help="Stop after so many tokens, sent and received."),
     option("--max-cost", type=Number(float, 0, above=True), help="Stop after so many US dollars."),
@@ -162,7 +201,9 @@ concurrency_option = option(
 
 
 #: Of the commands that tune a program and evaluate it held out.
-tuning_options = combined(
+tuning_options = gathered(
+    "tuning",
+    TuningChoice,
     option(
         "--seed",
         "tuning_seed",
@@ -176,8 +217,3 @@ tuning_options = combined(
     option("--out", metavar="FOLDER", type=click.Path(), help="The artifact's folder.", when_absent="below artifacts/"),
     option("--overwrite", is_flag=True, help="Replace another program's artifact that is there."),
 )
-
-
-def split_of(split: str | None, order: str) -> str:
-    """Return the split that is meant when none is named: all of a file read in its order, else test."""
-    return split or ("all" if order == "file" else "test")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import RenderableType
 from rich.text import Text
 
+from ..signatures.answers import brief
 from .screen import count, fraction, interval, money, rows, seconds, table
 from .text import clean, one_line
 
@@ -74,32 +75,15 @@ def heading(run: Run) -> Iterator[RenderableType]:
     info, summary = run.info, run.summary
     of = "" if summary.n == summary.total else f" of {summary.total}"
     line = Text(clean(f"{info.task} · {info.strategy}"), style="bold")
-    line.append(clean(f" · {info.split}, {summary.n}{of} examples · {model_names(run)}"), style="not bold")
+    line.append(clean(f" · {info.split}, {summary.n}{of} examples · {', '.join(info.model_names)}"), style="not bold")
     yield line
-    if settings := differing_settings(info.strategy, info.settings):
+    if settings := info.changed_settings:
         yield Text(clean(" ".join(f"{name}={value}" for name, value in settings.items())), style="dim")
     if summary.simulated:
         yield Text("SIMULATED: these figures say nothing about a real model", style="bold yellow")
     if summary.status != "complete":
         yield Text(clean(f"{summary.status}: {summary.reason or 'no reason given'}"), style="bold yellow")
     yield Text()
-
-
-def model_names(run: Run) -> str:
-    """Return the names of a run's models, each once."""
-    described = [*run.info.models, *([run.info.judge_model] if run.info.judge_model else [])]
-    names = dict.fromkeys(str(item.get("name") or item.get("model") or "?") for item in described)
-    return ", ".join(names)
-
-
-def differing_settings(strategy: str, settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings that differ from the strategy's defaults; all of them for a strategy that is not ours."""
-    from ..programs.base import STRATEGIES
-
-    if strategy not in STRATEGIES.names():
-        return settings
-    defaults = STRATEGIES.get(strategy).Config().model_dump(mode="json")
-    return {name: value for name, value in settings.items() if value != defaults.get(name)}
 
 
 def scores_table(scores: dict[str, float | None], intervals: dict[str, Interval], primary: str) -> RenderableType:
@@ -189,13 +173,3 @@ def examples_table(records: Sequence[Record]) -> RenderableType:
         calls = record.usage.calls + record.usage.cached
         made.add_row(clean(record.id), fraction(record.score), clean(answer), clean(brief(record.gold)), count(calls))
     return made
-
-
-def brief(answer: Any, width: int = 60) -> str:
-    """Return an answer in a few words."""
-    from ..signatures.answers import display
-
-    if isinstance(answer, dict) and isinstance(answer.get("rows"), list):
-        answer = "; ".join(" ".join(map(str, row)) for row in answer["rows"])
-    text = one_line(display(answer))
-    return text if len(text) <= width else f"{text[: width - 1]}…"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import screen
-from .build import ready_to_score, task_of
+from .build import TaskChoice, ready_to_score
 from .options import option, output_options, task_options
 from .task_command import TaskCommand
 
@@ -43,9 +43,7 @@ if TYPE_CHECKING:
 @option("--records", metavar="FILE", type=click.Path(), help="Write a line a row: id, extracted, score, parts.")
 @output_options
 def command(
-    task: str | None,
-    data: str | None,
-    task_option: tuple[tuple[str, str], ...],
+    chosen_task: TaskChoice,
     outputs: str,
     extract: str | None,
     by: str | None,
@@ -58,7 +56,7 @@ def command(
     """
     from ..evaluation.scoring import score_outputs
 
-    source = task_of(task, data, task_option)
+    source = chosen_task.open()
     ready_to_score(source)
     found = score_outputs(source, outputs, rule=extract, by=by, records=records)
     if as_json:

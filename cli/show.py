@@ -26,28 +26,44 @@ FILTERS = ("all", "wrong", "right", "blank", "failed")
     "\b\n"
     "  townhall show runs/zebra-grid-town-hall-1a2b3c4d\n"
     "  townhall show runs/zebra-grid-town-hall-1a2b3c4d --examples wrong\n"
-    "  townhall show runs/zebra-grid-town-hall-1a2b3c4d --example lgp-test-2x2-7",
+    "  townhall show runs/zebra-grid-town-hall-1a2b3c4d --example lgp-test-2x2-7\n"
+    "  townhall show runs/zebra-grid-town-hall-1a2b3c4d --html run.html",
 )
 @click.argument("run", type=click.Path())
 @option("--example", metavar="ID", help="Show the transcript of this example; #1 is the run's first.")
 @option("--examples", type=click.Choice(FILTERS), help="List the examples: all, or only such.")
+@option(
+    "--html",
+    metavar="FILE",
+    type=click.Path(),
+    help="Also write a page: the tables, and the transcripts of the examples that are shown.",
+)
 @output_options
-def command(run: str, example: str | None, examples: str | None, as_json: bool) -> None:
+def command(run: str, example: str | None, examples: str | None, html: str | None, as_json: bool) -> None:
     """Show a RUN folder: scores, cost by role and debate dynamics; or its examples; or one transcript. Or a grid."""
     from ..evaluation.grid_folder import is_grid
     from ..evaluation.run_folder import load_run
     from . import run_view
 
     if is_grid(Path(run)):
-        _show_grid(Path(run), example or examples, as_json)
+        _show_grid(Path(run), example or examples, html, as_json)
         return
     found = load_run(Path(run))
+    if html is not None:
+        from ..reports.run_page import write_run_page
+
+        shown = found.records
+        if example is not None:
+            shown = [record_of(found.records, example, run)]
+        elif examples not in (None, "all"):
+            shown = [record for record in shown if record.outcome == examples]
+        screen.notice(f"page written to {write_run_page(found, Path(html), shown)}")
     if example is not None:
         record = record_of(found.records, example, run)
         screen.print_json(record) if as_json else _show_example(record)
         return
     if examples is not None:
-        chosen = [record for record in found.records if is_such(record, examples)]
+        chosen = [record for record in found.records if examples in ("all", record.outcome)]
         if as_json:
             screen.print_json(chosen)
         else:
@@ -65,13 +81,17 @@ def command(run: str, example: str | None, examples: str | None, as_json: bool) 
         screen.show(*dynamics_view(found.summary.dynamics))
 
 
-def _show_grid(folder: Path, asked: str | None, as_json: bool) -> None:
+def _show_grid(folder: Path, asked: str | None, html: str | None, as_json: bool) -> None:
     from ..evaluation.grid_folder import load_grid
     from .grid_view import grid_json, grid_view
 
     grid = load_grid(folder)
     if asked is not None:
         raise InputError(f"{folder}: is a grid; examples are in its runs, such as {folder / grid.info.runs[0].folder}")
+    if html is not None:
+        raise InputError(
+            f"{folder}: is a grid; pages are made of its runs, such as {folder / grid.info.runs[0].folder}"
+        )
     if as_json:
         screen.print_json(grid_json(grid))
     else:
@@ -95,22 +115,10 @@ def record_of(records: Sequence[Record], wanted: str, run: str) -> Record:
     raise InputError(f"{run}: no finished example has the id '{wanted}'.{nearest(wanted, ids)}")
 
 
-def is_such(record: Record, which: str) -> bool:
-    """Return whether a record passes a filter: right is a full score, failed and blank ones are no wrong answers."""
-    failed = record.error is not None
-    return {
-        "all": True,
-        "failed": failed,
-        "blank": record.blank,
-        "right": record.score == 1,
-        "wrong": record.score < 1 and not failed and not record.blank,
-    }[which]
-
-
 def _show_example(record: Record) -> None:
     from rich.text import Text
 
-    from .run_view import brief
+    from ..signatures.answers import brief
     from .transcript_view import section, transcript_view, usage_line
 
     if record.transcript is not None:

@@ -2,27 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import BudgetExceededError, InputError
 from . import interrupt, screen
-from .build import models_of
-from .options import combined, option
+from .build import HelperChoice, ModelChoice, TuningChoice
+from .options import gathered, option
 from .params import CommaSeparated, KeyValue
 
 if TYPE_CHECKING:
-    from ..evaluation.budget import Budget
     from ..optimize.held_out import HeldOut
     from ..optimize.staged import Staged, StagesProgress, Step
     from ..programs.base import Strategy
     from ..tasks.base import Task
     from .build import Models
 
-#: The options that mean something with `--staged` only.
-staged_options = combined(
+
+@dataclass(frozen=True)
+class StagesChoice:
+    """`--staged` and the options that mean something only with it, as they were given."""
+
+    staged: bool
+    teleprompter: str | None
+    sizes: tuple[tuple[str, str], ...]
+    shares: list[float] | None
+    prompt_lm: str | None
+    teacher_lm: str | None
+    reflection_lm: str | None
+
+    def check(self) -> None:
+        """Refuse what was given without `--staged`.
+
+        Raises:
+            InputError: when there is such an option.
+        """
+        given = next((name for name, value in vars(self).items() if value), None)
+        if not self.staged and given is not None:
+            flag = "-S" if given == "sizes" else f"--{given.replace('_', '-')}"
+            raise InputError(f"{flag} goes with --staged; `townhall compile` tunes the prompts alone")
+
+    @property
+    def helpers(self) -> HelperChoice:
+        """The models that help to tune prompts."""
+        return HelperChoice(self.prompt_lm, self.teacher_lm, self.reflection_lm)
+
+
+staged_options = gathered(
+    "stages",
+    StagesChoice,
     option(
         "--staged",
         is_flag=True,
@@ -52,107 +83,62 @@ staged_options = combined(
     ),
     option("--reflection-lm", metavar="NAME", help="With --staged: rewrites instructions (gepa needs it)."),
 )
-_OWN = ("teleprompter", "sizes", "shares", "prompt_lm", "teacher_lm", "reflection_lm")
-
-
-def taken_from(model_names: dict[str, Any]) -> dict[str, Any]:
-    """Take what `staged_options` parsed out of a command's parameters.
-
-    Raises:
-        InputError: when one of them was given without `--staged`.
-    """
-    staged = model_names.pop("staged")
-    own = {name: model_names.pop(name) for name in _OWN}
-    if not staged and (given := next((name for name, value in own.items() if value), None)):
-        flag = "-S" if given == "sizes" else f"--{given.replace('_', '-')}"
-        raise InputError(f"{flag} goes with --staged; `townhall compile` tunes the prompts alone")
-    return own if staged else {}
 
 
 def run(
     source: Task,
     strategy: str | Strategy,
     plain: Strategy,
-    own: Mapping[str, Any],
+    stages: StagesChoice,
+    search: Mapping[str, Any],
     *,
+    splits: HeldOut,
     models: Models,
-    model_names: Mapping[str, Any],
+    named_models: ModelChoice,
+    tuning: TuningChoice,
     folder: Path,
-    budget: Budget,
-    limit: int | None,
-    test: bool,
-    test_limit: int | None,
-    overwrite: bool,
     as_json: bool,
-    studies: str,
-    ranges: Mapping[str, Any],
-    **search: Any,
 ) -> int:
     """Search in stages, print what each gave, save the result, and evaluate it held out."""
-    from ..optimize.held_out import hold_out
     from ..optimize.staged import SHARES, optimise_in_stages
     from .final import judge
 
-    splits = hold_out(source, dev_limit=limit, test_limit=test_limit, seed=search["seed"])
-    helpers: dict[str, Any] = {
-        name: models_of([wanted], **{**model_names, "lms": None, "judge_lm": None}).first if wanted else None
-        for name, wanted in own.items()
-        if name.endswith("_lm")
-    }
+    budget = search["budget"]
     interrupt.set_hint("what is finished is kept; the same command goes on from it")
     with staging() as progress:
         staged = optimise_in_stages(
             source,
             strategy,
-            teleprompter=own["teleprompter"] or "bootstrap",
-            sizes=dict(own["sizes"]),
-            shares=own["shares"] or SHARES,
-            budget=budget,
-            lms=models.panel,
-            judge_lm=models.judge,
-            lm=models.first,
-            adapter=models.adapter,
+            teleprompter=stages.teleprompter or "bootstrap",
+            sizes=dict(stages.sizes),
+            shares=stages.shares or SHARES,
             splits=splits,
             progress=progress,
-            folder=studies,
-            **helpers,
+            **stages.helpers.open(named_models),
             **search,
-            **ranges,
         )
-    staged.save(folder, overwrite=overwrite)
+    staged.save(folder, overwrite=tuning.overwrite)
     if not as_json:
         screen.show(*view(staged))
         screen.notice(f"artifact written to {folder}")
-    if test and (reached := budget.reached(staged.used)):
+    if tuning.test and (reached := budget.reached(staged.used)):
         raise BudgetExceededError(f"stopped: {reached}; the best program so far is in {folder}")
-    held_out = _judged(judge, staged, splits, plain, models, folder, budget, as_json, search) if test else None
+    held_out = None
+    if tuning.test:
+        held_out = judge(
+            staged.best,
+            splits,
+            folder,
+            untuned=plain,
+            models=models,
+            concurrency=search["concurrency"],
+            budget=budget.minus(staged.used),
+            as_json=as_json,
+            ledger=staged.folder / "held_out.jsonl",
+        )
     if as_json:
         screen.print_json({**staged.record(), "artifact": str(folder), "used": staged.used, "held_out": held_out})
     return 0
-
-
-def _judged(
-    judge: Callable[..., Any],
-    staged: Staged,
-    splits: HeldOut,
-    plain: Strategy,
-    models: Models,
-    folder: Path,
-    budget: Budget,
-    as_json: bool,
-    search: Mapping[str, Any],
-) -> Any:
-    return judge(
-        staged.best,
-        splits,
-        folder,
-        untuned=plain,
-        models=models,
-        concurrency=search["concurrency"],
-        budget=budget.minus(staged.used),
-        as_json=as_json,
-        ledger=staged.folder / "held_out.jsonl",
-    )
 
 
 def view(staged: Staged) -> Iterator[Any]:

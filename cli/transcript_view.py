@@ -14,6 +14,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from ..signatures.transcript import PARTS
 from .screen import count, money, rows, seconds, table
 from .text import clean
 
@@ -22,13 +23,6 @@ if TYPE_CHECKING:
 
 #: Colours of the agents, in turn.
 COLOURS = ("cyan", "magenta", "yellow", "blue", "green", "red", "bright_cyan", "bright_magenta")
-#: What a role's turns are called in the title of their round.
-TITLES = {
-    "identify": "Participants",
-    "vote": "Vote",
-    "judge": "Judgement",
-    "summarise": "Summary",
-}
 _INDENT = 2
 
 
@@ -37,16 +31,11 @@ def section(title: str) -> RenderableType:
     return Group(Text(), Rule(Text(clean(title), style="bold"), align="left", style="dim"))
 
 
-def turn_title(turn: Turn) -> str:
-    """Return the title of the part of the transcript that a turn belongs to."""
-    return TITLES.get(turn.role) or (f"Round {turn.round}" if turn.round else turn.role.capitalize())
-
-
 def turn_view(turn: Turn, *, show_model: bool = False) -> RenderableType:
     """Return one turn: who spoke, what was said, the answer it states."""
     style = "bold" if turn.agent is None else f"bold {COLOURS[turn.agent % len(COLOURS)]}"
     head = Text(clean(turn.name or turn.role), style=style)
-    if turn.role not in TITLES:
+    if turn.role not in PARTS:
         head.append(f"  {turn.role}", style="dim")
     if show_model and turn.model:
         head.append(f"  {clean(turn.model)}", style="dim")
@@ -189,8 +178,8 @@ def transcript_view(transcript: Transcript) -> Iterator[RenderableType]:
             if turn.problem:
                 yield _inset(Text(f"({clean(turn.problem)})", style="dim"))
             continue
-        if turn_title(turn) != title:
-            title = turn_title(turn)
+        if turn.part != title:
+            title = turn.part
             yield section(title)
         yield turn_view(turn, show_model=several)
     if transcript.decision is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,26 +11,26 @@ import click
 
 from ..errors import BudgetExceededError, InputError
 from . import interrupt, screen
-from .build import budget_of, models_of, program_of, ready_to_score, task_of, with_examples
+from .build import ModelChoice, ProgramChoice, TaskChoice, TuningChoice, ready_to_score
 from .options import (
-    artifact_option,
     budget_options,
     combined,
     concurrency_option,
     model_options,
     option,
     output_options,
-    strategy_option,
+    program_options,
     task_options,
     tuning_options,
 )
 from .params import CommaSeparated, KeyValue, Number, Option
 from .settings import PREFIX, attribute_helps, checked
+from .staged import StagesChoice, staged_options
 from .staged import run as tune_in_stages
-from .staged import staged_options, taken_from
 from .strategy_command import Chosen, StrategyCommand
 
 if TYPE_CHECKING:
+    from ..evaluation.budget import Budget
     from ..optimize.study import StudyResult
 
 
@@ -78,7 +79,7 @@ class TuneCommand(StrategyCommand):
     "  townhall tune ... --storage postgresql://user@host/db --worker\n"
     "  townhall tune --strategy town-hall --help",
 )
-@combined(task_options, strategy_option, artifact_option)
+@combined(task_options, program_options)
 @option(
     "--trials", type=Number(int, 1), default=30, show_default=True, help="How many in all, earlier starts included."
 )
@@ -128,12 +129,8 @@ class TuneCommand(StrategyCommand):
 @option("--worker", is_flag=True, help="Only help with the trials that another process has put into the storage.")
 @combined(staged_options, model_options, concurrency_option, budget_options, tuning_options, output_options)
 def command(
-    task: str | None,
-    data: str | None,
-    task_option: tuple[tuple[str, str], ...],
-    strategy: str,
-    artifact: str | None,
-    settings: dict[str, Any],
+    chosen_task: TaskChoice,
+    chosen_program: ProgramChoice,
     trials: int,
     objectives: list[str],
     sampler: str,
@@ -148,17 +145,12 @@ def command(
     studies: str,
     storage: str | None,
     worker: bool,
+    stages: StagesChoice,
+    named_models: ModelChoice,
     concurrency: int | None,
-    max_calls: int | None,
-    max_tokens: int | None,
-    max_cost: float | None,
-    tuning_seed: int,
-    test: bool,
-    test_limit: int | None,
-    out: str | None,
-    overwrite: bool,
+    budget: Budget,
+    tuning: TuningChoice,
     as_json: bool,
-    **model_names: Any,
 ) -> int:
     """Search how many speak and for how long (and whatever else is a choice), and evaluate the best held out.
 
@@ -173,80 +165,69 @@ def command(
     from .study import study_json, study_view
     from .tuning_progress import searching
 
-    staged = taken_from(model_names)
-    if staged and (worker or split != "dev"):
+    stages.check()
+    if stages.staged and (worker or split != "dev"):
         raise InputError("--staged measures on the dev split, in one process: leave out --split and --worker")
-    source = with_examples(task_of(task, data, task_option))
-    splits = hold_out(source, dev_limit=limit, test_limit=test_limit, seed=tuning_seed) if test and not worker else None
+    source = chosen_task.with_examples()
+    strategy, tuned = chosen_program.strategy, chosen_program.artifact is not None
+    splits = None
+    if tuning.test and not worker:
+        splits = hold_out(source, dev_limit=limit, test_limit=tuning.test_limit, seed=tuning.tuning_seed)
     fixed = _typed(dict(fix), strategy)
     study_name = name or f"{source.name}-{strategy}"
-    folder = Path(out or f"artifacts/{study_name}")
+    folder = Path(tuning.out or f"artifacts/{study_name}{'-staged' if stages.staged else ''}")
     if strategy not in STRATEGIES.names():
-        raise InputError(f"{artifact}: the shape of '{strategy}' cannot be searched")
-    models = models_of(**model_names)
+        raise InputError(f"{chosen_program.artifact}: the shape of '{strategy}' cannot be searched")
+    models = named_models.open()
     ready_to_score(source, models)
-    plain = program_of(source, strategy, fixed, models, artifact=artifact)
-    budget = budget_of(max_calls, max_tokens, max_cost)
-    if staged:
+    plain = replace(chosen_program, settings=fixed).open(source, models)
+    shared: dict[str, Any] = {
+        "trials": trials,
+        "objectives": objectives,
+        "sampler": sampler,
+        "pruner": pruner,
+        "fixed": fixed,
+        "search": "all" if "all" in search else list(search),
+        "demos": demos,
+        "role_lms": _role_models(role_lm, named_models),
+        "lms": models.panel,
+        "judge_lm": models.judge,
+        "lm": models.first,
+        "adapter": models.adapter,
+        "folder": studies,
+        "storage": storage,
+        "concurrency": concurrency,
+        "budget": budget,
+        "seed": tuning.tuning_seed,
+        **chosen_program.settings,
+    }
+    if stages.staged:
         return tune_in_stages(
             source,
-            plain if artifact is not None else strategy,
+            plain if tuned else strategy,
             plain,
-            staged,
+            stages,
+            {**shared, "name": f"{study_name}-staged"},
+            splits=splits or hold_out(source, dev_limit=limit, test_limit=tuning.test_limit, seed=tuning.tuning_seed),
             models=models,
-            model_names=model_names,
-            folder=Path(out or f"artifacts/{study_name}-staged"),
-            budget=budget,
-            limit=limit,
-            test=test,
-            test_limit=test_limit,
-            overwrite=overwrite,
+            named_models=named_models,
+            tuning=tuning,
+            folder=folder,
             as_json=as_json,
-            trials=trials,
-            objectives=objectives,
-            sampler=sampler,
-            pruner=pruner,
-            fixed=fixed,
-            search="all" if "all" in search else list(search),
-            demos=demos,
-            role_lms=_role_models(role_lm, model_names),
-            name=f"{study_name}-staged",
-            storage=storage,
-            concurrency=concurrency,
-            seed=tuning_seed,
-            studies=studies,
-            ranges=settings,
         )
     interrupt.set_hint("what is finished is kept; the same command goes on with the study")
     with searching() as progress:
         result = tune(
             source,
-            plain if artifact is not None else strategy,
-            trials=trials,
-            objectives=objectives,
-            sampler=sampler,
-            pruner=pruner,
+            plain if tuned else strategy,
             split=split,
             limit=limit,
             # Without the questions that the test split asks too.
             examples=splits.dev if splits is not None and split == "dev" else None,
-            fixed=fixed,
-            search="all" if "all" in search else list(search),
-            demos=demos,
-            role_lms=_role_models(role_lm, model_names),
-            lms=models.panel,
-            judge_lm=models.judge,
-            lm=models.first,
-            adapter=models.adapter,
             name=study_name,
-            folder=studies,
-            storage=storage,
             worker=worker,
-            concurrency=concurrency,
-            budget=budget,
-            seed=tuning_seed,
             progress=progress,
-            **settings,
+            **shared,
         )
     if not as_json:
         screen.show(*study_view(result, {}))
@@ -257,7 +238,8 @@ def command(
     if result.stopped is not None and not result.finished:
         raise BudgetExceededError(f"stopped: {result.stopped}; the study is kept in {result.folder}")
     best = result.best
-    save_artifact(best, source, folder, tuning=tuning_record(result, sampler, pruner, tuning_seed), overwrite=overwrite)
+    record = tuning_record(result, sampler, pruner, tuning.tuning_seed)
+    save_artifact(best, source, folder, tuning=record, overwrite=tuning.overwrite)
     if not as_json:
         screen.notice(f"artifact of trial {result.best_trial.number} written to {folder}")
     if result.stopped is not None and (reached := budget.reached(result.used)):
@@ -296,13 +278,14 @@ def _typed(fixed: Mapping[str, str], strategy: str) -> dict[str, Any]:
     return {name: getattr(built, name) for name in fixed}
 
 
-def _role_models(named: tuple[tuple[str, str], ...], model_names: Mapping[str, Any]) -> dict[str, Any]:
+def _role_models(named: tuple[tuple[str, str], ...], models: ModelChoice) -> dict[str, Any]:
     found = {}
     for role, names in named:
         wanted = [name.strip() for name in names.split(",") if name.strip()]
         if len(wanted) < 2:
             raise InputError(f"--role-lm {role}={names}: name at least two models to choose from")
-        found[role] = list(models_of(**{**model_names, "lms": wanted, "judge_lm": None}).lms)
+        made = models.named(wanted)
+        found[role] = [made[name] for name in wanted]
     return found
 
 

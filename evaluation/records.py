@@ -15,6 +15,7 @@ from ..tasks.base import Example, Scored
 FORMAT_VERSION = 1
 
 Status = Literal["complete", "stopped", "interrupted", "failed"]
+Outcome = Literal["right", "wrong", "blank", "failed"]
 
 
 class Record(BaseModel):
@@ -70,6 +71,15 @@ class Record(BaseModel):
     def example(self) -> Example:
         """The example as the record holds it."""
         return Example(id=self.id, question=self.question, gold=self.gold, meta=self.meta)
+
+    @property
+    def outcome(self) -> Outcome:
+        """What became of the example: "right" is a full score."""
+        if self.error is not None:
+            return "failed"
+        if self.blank:
+            return "blank"
+        return "right" if self.score >= 1 else "wrong"
 
     def scored(self) -> Scored:
         """Return what corpus scores are computed from."""
@@ -146,6 +156,22 @@ class RunInfo(BaseModel):
     match: dict[str, Any] | None = None
     simulated: bool = False
     sessions: list[Session] = Field(default_factory=list)
+
+    @property
+    def model_names(self) -> list[str]:
+        """The models' names, the judge's last, each once."""
+        described = [*self.models, *([self.judge_model] if self.judge_model else [])]
+        return list(dict.fromkeys(str(item.get("name") or item.get("model") or "?") for item in described))
+
+    @property
+    def changed_settings(self) -> dict[str, Any]:
+        """The settings that differ from the strategy's defaults; all of them for a strategy that is not known."""
+        from ..programs.base import STRATEGIES  # it brings DSPy, and half a second with it
+
+        if self.strategy not in STRATEGIES.names():
+            return self.settings
+        defaults = STRATEGIES.get(self.strategy).Config().model_dump(mode="json")
+        return {name: value for name, value in self.settings.items() if value != defaults.get(name)}
 
     def identity(self) -> dict[str, Any]:
         """Return what makes two starts the same run; where it differs, records must not be mixed."""

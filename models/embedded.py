@@ -17,7 +17,7 @@ import logging
 import os
 import secrets
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from dspy import lm15
 
 from ..errors import TownhallError
 from . import weights
+from .async_twin import AsyncTwin
 from .messages import plain_messages, response
 from .schema import bounded
 
@@ -301,11 +302,10 @@ class EmbeddedEngine:
         return lm15.ServerError(message, **details)
 
 
-class AsyncEmbeddedEngine:
+class AsyncEmbeddedEngine(AsyncTwin[EmbeddedEngine]):
     """The asynchronous twin of an `EmbeddedEngine`: waits without holding up the loop."""
 
-    def __init__(self, engine: EmbeddedEngine) -> None:
-        self.engine = engine
+    engine_type = EmbeddedEngine
 
     async def complete(self, request: lm15.Request) -> lm15.Response:
         """See `EmbeddedEngine.complete`; cancelling ends the reply at its next token."""
@@ -317,23 +317,3 @@ class AsyncEmbeddedEngine:
         except BaseException:
             cancelled.set()
             raise
-
-    async def stream(self, request: lm15.Request) -> AsyncIterator[Any]:
-        """Yield the reply's events, all at the end."""
-        for event in lm15.response_to_events(await self.complete(request)):
-            yield event
-
-    async def aclose(self) -> None:
-        """Nothing: servers are shared and close with the process."""
-
-    def dump_state(self) -> dict[str, Any]:
-        """Return what `load_state` needs."""
-        return self.engine.dump_state()
-
-    @classmethod
-    def load_state(cls, state: dict[str, Any]) -> AsyncEmbeddedEngine:
-        """Return the twin of a saved program's engine."""
-        return cls(EmbeddedEngine.load_state(state))
-
-    def __deepcopy__(self, memo: Any) -> AsyncEmbeddedEngine:
-        return self

@@ -16,7 +16,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -28,6 +28,7 @@ from dspy import lm15
 from dspy._vendor.lm15.transports import ConnectError, ReadTimeout, StdlibAsyncTransport, StdlibTransport
 
 from ..errors import InputError
+from .async_twin import AsyncTwin
 from .folders import cache_dir
 from .simulation import LABEL as SIMULATED
 
@@ -441,11 +442,13 @@ def complains(error: lm15.LM15Error) -> bool:
     return isinstance(error, lm15.ServerError) and any(word in error.message.lower() for word in _FORMAT_WORDS)
 
 
-class AsyncEndpointEngine:
+class AsyncEndpointEngine(AsyncTwin[EndpointEngine]):
     """The asynchronous twin of an `EndpointEngine`; connections belong to the event loop they were made in."""
 
+    engine_type = EndpointEngine
+
     def __init__(self, engine: EndpointEngine) -> None:
-        self.engine = engine
+        super().__init__(engine)
         self._clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, lm15.AsyncOpenAIChatLM]
         self._clients = weakref.WeakKeyDictionary()
         self._lock = threading.Lock()
@@ -484,26 +487,9 @@ class AsyncEndpointEngine:
                 self._clients[loop] = client
             return client
 
-    async def stream(self, request: lm15.Request) -> AsyncIterator[Any]:
-        """Yield the reply's events, all at the end."""
-        for event in lm15.response_to_events(await self.complete(request)):
-            yield event
-
     async def aclose(self) -> None:
         """Close this loop's idle connections."""
         with self._lock:
             client = self._clients.pop(asyncio.get_running_loop(), None)
         if client is not None:
             await client.aclose()
-
-    def dump_state(self) -> dict[str, Any]:
-        """Return what `load_state` needs."""
-        return self.engine.dump_state()
-
-    @classmethod
-    def load_state(cls, state: dict[str, Any]) -> AsyncEndpointEngine:
-        """Return the twin of a saved program's engine."""
-        return cls(EndpointEngine.load_state(state))
-
-    def __deepcopy__(self, memo: Any) -> AsyncEndpointEngine:
-        return self

@@ -11,13 +11,14 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import dspy
 from dspy import lm15
 
 from ..errors import InputError
+from .async_twin import AsyncTwin
 from .messages import plain_messages, response, schema_of
 from .simulation import (
     LABEL,
@@ -159,36 +160,15 @@ def _plain(key: Any) -> Any:
     return [key.answer, list(key.wrong), sorted(key.right_for) if key.right_for is not None else None]
 
 
-class AsyncSimulatedEngine:
+class AsyncSimulatedEngine(AsyncTwin[SimulatedEngine]):
     """The asynchronous twin of a `SimulatedEngine`."""
 
-    def __init__(self, engine: SimulatedEngine) -> None:
-        self.engine = engine
+    engine_type = SimulatedEngine
 
     async def complete(self, request: lm15.Request) -> lm15.Response:
         """See `SimulatedEngine.complete`."""
         await asyncio.sleep(self.engine.behaviour.latency)
         return self.engine._reply(request)
-
-    async def stream(self, request: lm15.Request) -> AsyncIterator[Any]:
-        """Yield the reply's events, all at the end."""
-        for event in lm15.response_to_events(await self.complete(request)):
-            yield event
-
-    async def aclose(self) -> None:
-        """Nothing to close."""
-
-    def dump_state(self) -> dict[str, Any]:
-        """Return what `load_state` needs."""
-        return self.engine.dump_state()
-
-    @classmethod
-    def load_state(cls, state: dict[str, Any]) -> AsyncSimulatedEngine:
-        """Return the twin of a saved program's engine."""
-        return cls(SimulatedEngine.load_state(state))
-
-    def __deepcopy__(self, memo: Any) -> AsyncSimulatedEngine:
-        return self
 
 
 def simulated_lm(

@@ -413,9 +413,10 @@ def require_engine() -> Any:
     Raises:
         MissingDependencyError: when the extra `local` is not installed.
     """
-    # llama.cpp's threads spin while they wait for each other. On cores that are shared with anything else that costs
-    # twice the processor time and up to four times the wall time; a wait that sleeps costs little on idle ones.
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    # llama.cpp's threads meet after every operation. Whoever sleeps at once there halves the speed on idle cores, and
+    # whoever spins for long burns the time that the late one needs on busy ones: spin for some microseconds.
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     try:
         import xllamacpp
     except ImportError:

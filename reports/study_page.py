@@ -12,8 +12,7 @@ from ..metrics.statistics import interval
 from ..optimize.space import COUNTS
 from ..optimize.study import StudyResult, TrialResult
 from . import plots
-
-TEMPLATE = Path(__file__).with_name("study.html")
+from .pages import write_page
 
 
 def write_study_page(study: StudyResult, importances: dict[str, float], out: Path) -> Path:
@@ -23,19 +22,17 @@ def write_study_page(study: StudyResult, importances: dict[str, float], out: Pat
         InputError: when no trial has finished, or `out` cannot be written.
         MissingDependencyError: when matplotlib is not installed.
     """
-    from jinja2 import Environment
-
     if not study.finished:
         raise InputError(f"study '{study.name}' has no finished trial yet")
-    # Names of models and settings come from outside: everything but our own drawings is escaped.
-    template = Environment(autoescape=True).from_string(TEMPLATE.read_text(encoding="utf-8"))
     drawings = [
         (title, note, svg)
         for title, note, svg in (_by_shape(study), _front(study), _importances(importances), _course(study))
         if svg
     ]
     best = study.best_trial
-    page = template.render(
+    return write_page(
+        "study.html",
+        out,
         study=study,
         best=best,
         highest=max(study.whole, key=lambda trial: (trial.score or 0.0, -trial.number)),
@@ -43,17 +40,8 @@ def write_study_page(study: StudyResult, importances: dict[str, float], out: Pat
         drawings=drawings,
         trials=study.trials,
         priced=any(trial.costs.get("cost") for trial in study.trials),
-        percent=lambda value: "" if value is None else f"{100 * value:.1f} %",
-        number=lambda value: "" if value is None else f"{value:,.1f}".removesuffix(".0"),
-        money=lambda value: "" if value is None else f"${value:.4f}",
         interval=_interval_text,
     )
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{out}: cannot be written: {error.strerror or error}") from None
-    return out
 
 
 def _bounds(trial: TrialResult) -> tuple[float, float, float]:

@@ -206,3 +206,12 @@ def display(answer: Any) -> str:
         return str(answer) if own else json.dumps(plain(answer), ensure_ascii=False)
     value = plain(answer)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def brief(answer: Any, width: int = 60) -> str:
+    """Return an answer in a few words, on one line; of a grid its rows."""
+    value = plain(answer)
+    if isinstance(value, dict) and isinstance(value.get("rows"), list):
+        value = "; ".join(" ".join(map(str, row)) if isinstance(row, list) else str(row) for row in value["rows"])
+    text = " ".join(display(value).split())
+    return text if len(text) <= width else f"{text[: width - 1]}…"

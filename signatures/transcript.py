@@ -97,6 +97,10 @@ def _sum(one: float | None, other: float | None) -> float | None:
     return None if one is None or other is None else one + other
 
 
+#: Parts of a transcript that are named for a role; the others are named for their round.
+PARTS = {"identify": "Participants", "vote": "Vote", "judge": "Judgement", "summarise": "Summary"}
+
+
 class Turn(BaseModel):
     """One thing said by one agent, or its abstention.
 
@@ -125,6 +129,11 @@ class Turn(BaseModel):
     abstained: bool = False
     problem: str | None = None
     usage: Usage = Field(default_factory=Usage)
+
+    @property
+    def part(self) -> str:
+        """The title of the part of the transcript that it belongs to."""
+        return PARTS.get(self.role) or (f"Round {self.round}" if self.round else self.role.capitalize())
 
 
 class Candidate(BaseModel):
