@@ -28,6 +28,7 @@ _HOMES: dict[str, str] = {
     "evaluate": "evaluation.run",
     "compare": "evaluation.comparison",
     "run_grid": "evaluation.grid",
+    "reproduce": "evaluation.reproduction",
     "compile": "optimize.compile",
     "tune": "optimize.search",
     "export": "optimize.export",

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
     from ..evaluation.budget import Budget
     from ..programs.observer import Observer
-    from ..signatures.transcript import Usage
+    from ..signatures.transcript import Transcript, Usage
     from ..tasks.base import Example, Task
 
 
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     "\b\n"
     '  townhall debate "What is 12 + 15 * 21 + 0 - 3 * 27?" --answer int --personas 3 --rounds 2\n'
     '  townhall debate "Is it rude to be early?" --answer yes,no,depends --lm openai/gpt-4o\n'
-    "  townhall debate --task zebra-grid --example '#1' -T sizes=2x2 --strategy society",
+    "  townhall debate --task zebra-grid --example '#1' -T sizes=2x2 --strategy society --html debate.html",
 )
 @click.argument("question", required=False)
 @option(
@@ -65,7 +66,8 @@ if TYPE_CHECKING:
     concurrency_option,
     budget_options,
 )
-@option("--out", type=click.Path(), help="Also write the transcript, as JSON, to this file.")
+@option("--out", metavar="FILE", type=click.Path(), help="Also write the transcript, as JSON, to this file.")
+@option("--html", metavar="FILE", type=click.Path(), help="Also write the transcript as a page.")
 @output_options
 def command(
     question: str | None,
@@ -78,6 +80,7 @@ def command(
     concurrency: int | None,
     budget: Budget,
     out: str | None,
+    html: str | None,
     as_json: bool,
 ) -> None:
     """Hold one debate on QUESTION ("-" reads it from standard input), or on an example of a task.
@@ -89,6 +92,7 @@ def command(
 
     asked, source, one = _question(question, answer, chosen_task, example)
     target = writable(out) if out is not None else None
+    page = writable(html) if html is not None else None
     models = named_models.open()
     if source is not None:
         ready_to_score(source, models)
@@ -120,12 +124,16 @@ def command(
         report |= {"example": one.id, "score": score.value, "feedback": score.feedback}
     if target is not None:
         write_json(target, report)
+    if page is not None:
+        _write_page(page, transcript, models, usage, wall)
     if as_json:
         screen.print_json(report)
         return
     screen.show(*_closing(prediction, score, usage, wall, models))
     if target is not None:
         screen.notice(f"transcript written to {target}")
+    if page is not None:
+        screen.notice(f"page written to {page}")
 
 
 def answer_type_of(text: str | None) -> Any:
@@ -251,6 +259,14 @@ def _opening(question: str, strategy: str, models: Models) -> Iterator[Any]:
     if models.simulated:
         line += " · SIMULATED: these words and figures come from no real model"
     yield Text(clean(line), style="dim")
+
+
+def _write_page(page: Path, transcript: Transcript, models: Models, usage: Usage, wall: float) -> None:
+    from ..reports.debate_page import write_debate_page
+    from .transcript_view import usage_line
+
+    notes = [f"Models: {', '.join(dict.fromkeys(models.names))}", usage_line(usage, wall)]
+    write_debate_page(transcript, page, notes=notes, simulated=models.simulated)
 
 
 def _closing(prediction: Any, score: Any, usage: Usage, wall: float, models: Models) -> Iterator[Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.text import Text
 
-from ..reports.run_page import ROUNDS
+from ..reports.run_page import ROUNDS, remarks
 from .screen import count, fraction, table
 from .text import clean
 
@@ -41,7 +41,9 @@ def dynamics_view(dynamics: Mapping[str, Any]) -> Iterator[Any]:
     if dynamics.get("pairs"):
         yield Text()
         yield from _pairs(dynamics)
-    yield from _lines(dynamics)
+    if lines := remarks(dynamics):
+        yield Text()
+    yield from (Text(clean(line)) for line in lines)
 
 
 def _speakers(title: str, speakers: Mapping[str, Mapping[str, Any]]) -> Any:
@@ -86,22 +88,3 @@ def _pairs(dynamics: Mapping[str, Any]) -> Iterator[Any]:
         yield Text(clean(f"{number} {name} ({count(group.get('debates'))})"), style="dim")
     if len(groups) > len(shown):
         yield Text(f"by group ({len(groups)} of them): see --json", style="dim")
-
-
-def _lines(dynamics: Mapping[str, Any]) -> Iterator[Any]:
-    found = []
-    if "began_all_wrong" in dynamics:
-        all_wrong, rescued = dynamics["began_all_wrong"], dynamics["all_wrong_to_right"]
-        found.append(f"{all_wrong} began with everyone wrong, {rescued} of them ended right")
-        found.append(
-            f"{dynamics['began_with_right_minority']} began with a right minority, "
-            f"{dynamics['right_minority_lost']} of them ended wrong"
-        )
-    if "judged" in dynamics:
-        found.append(
-            f"the judge was called {dynamics['judged']} times, could be right {dynamics['judge_could']} times, and was "
-            f"{dynamics['judged_right']} times"
-        )
-    if found:
-        yield Text()
-    yield from (Text(clean(line)) for line in found)

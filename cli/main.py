@@ -28,6 +28,7 @@ SECTIONS: dict[str, dict[str, Entry]] = {
         "score": Entry("score", "Score outputs that are there already; no model is called."),
         "compare": Entry("compare", "Compare runs example by example, with intervals and cost."),
         "grid": Entry("grid", "Debate every pair of several models, next to each model alone."),
+        "reproduce": Entry("reproduce", "Run a published experiment, with its figures beside yours."),
         "show": Entry("show", "Show a run or a grid, or one example's transcript."),
     },
     "Tune and hand over": {

@@ -23,8 +23,8 @@ fi
 
 run debate "${PUZZLES[@]}" "${HALL[@]}" --example zebra-2x2-s0-35
 
-# The first of the held-out puzzles is the one just debated: its replies come from the cache. Four puzzles and a small
+# The first of the held-out puzzles is the one just debated: its replies come from the cache. Three puzzles and a small
 # model show how it works, not whether it helps; the last table says so with its intervals.
-run evaluate "${PUZZLES[@]}" --strategy chain-of-thought --reply-tokens 400 --split test --limit 4 --out demo-out/chain-of-thought
-run evaluate "${PUZZLES[@]}" "${HALL[@]}" --split test --limit 4 --out demo-out/town-hall
+run evaluate "${PUZZLES[@]}" --strategy chain-of-thought --reply-tokens 400 --split test --limit 3 --out demo-out/chain-of-thought
+run evaluate "${PUZZLES[@]}" "${HALL[@]}" --split test --limit 3 --out demo-out/town-hall
 run compare demo-out/chain-of-thought demo-out/town-hall

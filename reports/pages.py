@@ -63,4 +63,4 @@ def number(value: float | None) -> str:
 
 def money(value: float | None) -> str:
     """Return US dollars; nothing where the price is unknown."""
-    return "" if value is None else f"${value:.4f}"
+    return "" if value is None else "$0" if not value else f"${value:.4f}"

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import groupby
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from ..evaluation.records import Outcome, Record
 from ..evaluation.run_folder import Run
-from ..signatures.answers import brief
-from ..signatures.transcript import Transcript, Turn
+from .debate_page import DebateView
 from .pages import write_page
 from .plots import COLOURS
 
@@ -25,61 +22,6 @@ ROUNDS = {
     "entropy": "entropy of answers (bits)",
     "blanks": "agents without an answer",
 }
-
-
-@dataclass(frozen=True)
-class RecordView:
-    """An example as the page shows it.
-
-    Attributes:
-        record: what came out.
-        transcript: all that was said; None where it was not kept.
-    """
-
-    record: Record
-    transcript: Transcript | None
-
-    @property
-    def parts(self) -> list[tuple[str, list[Turn]]]:
-        """The turns under the titles of their parts; personas that were named stand above them all."""
-        assert self.transcript is not None
-        named = bool(self.transcript.personas)
-        turns = [turn for turn in self.transcript.turns if turn.role != "identify" or not named or turn.problem]
-        return [(title, list(group)) for title, group in groupby(turns, key=lambda turn: turn.part)]
-
-    @property
-    def several_models(self) -> bool:
-        """Whether the speakers' models need to be told apart."""
-        return self.transcript is not None and len({turn.model for turn in self.transcript.turns}) > 1
-
-    @property
-    def rounds(self) -> int:
-        """How many rounds the debate had."""
-        return max((len(answers) for answers in self._trajectory), default=0)
-
-    @property
-    def course(self) -> list[tuple[str, list[tuple[str, str]]]]:
-        """Each agent's answer by round, and whether it is right, wrong or blank ("" where nobody knows)."""
-        assert self.transcript is not None
-        texts = {turn.bucket: brief(turn.answer) for turn in self.transcript.turns if turn.bucket is not None}
-        names = {turn.agent: turn.name for turn in self.transcript.turns if turn.agent is not None}
-        return [
-            (
-                names.get(agent) or f"agent {agent + 1}",
-                [(texts.get(key or "", "(none)"), self._state(key)) for key in answers],
-            )
-            for agent, answers in enumerate(self._trajectory)
-        ]
-
-    @property
-    def _trajectory(self) -> list[list[str | None]]:
-        return self.transcript.trajectory() if self.transcript is not None else []
-
-    def _state(self, bucket: str | None) -> str:
-        if bucket is None:
-            return "blank"
-        score = self.record.answer_scores.get(bucket)
-        return "" if score is None else "right" if score >= 1 else "wrong"
 
 
 def write_run_page(run: Run, out: Path, records: Sequence[Record] | None = None) -> Path:
@@ -106,9 +48,34 @@ def write_run_page(run: Run, out: Path, records: Sequence[Record] | None = None)
         group_scores=sorted(names, key=lambda name: name != summary.primary),
         dynamics=[(title, dynamics[name]) for name, title in ROUNDS.items() if dynamics.get(name)],
         rounds=len(dynamics.get("agreement") or []),
+        flips=dynamics.get("flips"),
+        pairs=dynamics.get("pairs"),
+        remarks=remarks(dynamics),
         costs=[*summary.usage_by_role.items(), ("in all", summary.usage)],
-        views=[RecordView(record, record.transcript) for record in shown],
+        views=[(record, _debate(record)) for record in shown],
         counts=Counter(record.outcome for record in shown),
         outcomes=get_args(Outcome),
         colours=COLOURS,
     )
+
+
+def _debate(record: Record) -> DebateView | None:
+    return DebateView(record.transcript, record.answer_scores) if record.transcript is not None else None
+
+
+def remarks(dynamics: Mapping[str, Any]) -> list[str]:
+    """Return what a run's debates show beyond their tables, a sentence each."""
+    found = []
+    if "began_all_wrong" in dynamics:
+        all_wrong, rescued = dynamics["began_all_wrong"], dynamics["all_wrong_to_right"]
+        found.append(f"{all_wrong} began with everyone wrong, {rescued} of them ended right")
+        found.append(
+            f"{dynamics['began_with_right_minority']} began with a right minority, "
+            f"{dynamics['right_minority_lost']} of them ended wrong"
+        )
+    if "judged" in dynamics:
+        found.append(
+            f"the judge was called {dynamics['judged']} times, could be right {dynamics['judge_could']} times, and was "
+            f"{dynamics['judged_right']} times"
+        )
+    return found

@@ -604,17 +604,21 @@ def main(debate: Strategy, description: str, model: str | None, arguments: Seque
         for question in questions:
             result = speaker.hold(debate, question)
             if options.transcript:
-                print(said_in(result), file=sys.stderr if options.json else sys.stdout)
+                print(said_in(result), file=sys.stderr if options.json else sys.stdout, flush=True)
             print(
                 json.dumps(as_data(debate, question, result), ensure_ascii=False)
                 if options.json
-                else display(result.answer)
+                else display(result.answer),
+                flush=True,
             )
     except TownhallError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:  # whoever reads (head) has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except Exception as error:  # what the client raises: one line for people
         print(f"error: {type(error).__name__}: {error}", file=sys.stderr)
         return 1

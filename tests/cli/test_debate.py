@@ -141,3 +141,14 @@ def test_a_moderator_who_names_nobody_is_seen_to_abstain(townhall):
     participants = outcome.out[outcome.out.index("Participants") : outcome.out.index("Round 1")]
     assert "Moderator  abstains" in participants
     assert "Participant 1  argue  abstains" in outcome.out
+
+
+def test_a_page_of_the_debate_is_written(townhall, refused, folder):
+    arguments = ("debate", "2 + 2?", "--answer", "int", "--lm", "simulated", "--personas", "2", "--rounds", "2")
+    outcome = townhall(*arguments, "--html", "debate.html")
+    assert outcome.code == 0
+    assert "page written to debate.html" in outcome.err
+    page = (folder / "debate.html").read_text()
+    for part in ("2 + 2?", "Round 1", "Round 2", "Decision", "Simulated"):
+        assert part in page
+    assert "there is no folder gone" in refused(*arguments, "--html", "gone/debate.html")

@@ -70,3 +70,14 @@ def test_what_a_long_run_cost_fits_into_80_columns(capsys, monkeypatch):
     head, _, row = capsys.readouterr().out.splitlines()
     assert head.split() == ["calls", "cached", "a", "question", "tokens", "sent", "received", "time", "cost"]
     assert row.split() == ["12,000", "3,500", "15.5", "12,345,678", "1,234,567", "12", "min", "05", "s", "unknown"]
+
+
+def test_a_page_holds_the_examples_that_are_asked_for(townhall, run, folder):
+    records = [json.loads(line) for line in (folder / run / "records.jsonl").read_text().splitlines()]
+    for arguments, shown in (([], 3), (["--example", "#2"], 1), (["--examples", "failed"], 0)):
+        outcome = townhall("show", run, *arguments, "--html", "page.html")
+        assert outcome.code == 0
+        assert outcome.err == "townhall: page written to page.html\n"
+        page = (folder / "page.html").read_text()
+        assert page.count("<details") == shown
+        assert sum(record["id"] in page for record in records) == shown

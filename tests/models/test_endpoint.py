@@ -28,8 +28,9 @@ from dspy.utils.exceptions import (
 )
 
 from townhall.errors import InputError
-from townhall.models import endpoint
-from townhall.models.endpoint import EndpointEngine, FormatMemory, complains, normal_base, without_credentials
+from townhall.models import output_formats
+from townhall.models.endpoint import EndpointEngine, normal_base, without_credentials
+from townhall.models.output_formats import FormatMemory, complains
 from townhall.models.resolve import is_simulated, lm
 from townhall.models.server import SimulatedServer
 from townhall.models.simulation import Simulation, with_fields
@@ -44,7 +45,7 @@ def memory(tmp_path):
 
 def forget(monkeypatch):
     """Start as a new process does: with the file only."""
-    monkeypatch.setattr(endpoint, "_NEGOTIATIONS", {})
+    monkeypatch.setattr(output_formats, "_NEGOTIATIONS", {})
 
 
 def ask(debate, server, times=1, **settings):
@@ -142,7 +143,7 @@ def test_findings_are_forgotten_after_a_month_and_a_broken_file_costs_nothing_el
     memory.remember("http://a/v1 x", "none")
     assert memory.recall("http://a/v1 x") == "none"
     now = time.time()
-    monkeypatch.setattr(endpoint.time, "time", lambda: now + 31 * 24 * 3600)
+    monkeypatch.setattr(output_formats.time, "time", lambda: now + 31 * 24 * 3600)
     assert memory.recall("http://a/v1 x") is None
     memory.file.write_text("{", encoding="utf-8")
     assert memory.recall("http://a/v1 x") is None

@@ -176,6 +176,17 @@ def test_the_python_file_runs_by_itself_in_a_process_that_has_no_townhall(arithm
     assert len([int(line) for line in done.stdout.split()]) == 2
 
 
+def test_the_python_file_ends_quietly_when_nobody_reads_its_answers(arithmetic, server, questions, tmp_path):
+    [path] = export(assemble(arithmetic, "single"), tmp_path / "one.py", format="python", task=arithmetic)
+    lines = tmp_path / "questions.jsonl"
+    lines.write_text("".join(json.dumps({"question": question}) + "\n" for question in questions[:3]))
+    command = [sys.executable, str(path), *COMMAND, "--api-base", server.url, "--file", str(lines)]
+    reader = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    reader.stdout.close()
+    assert reader.stderr.read() == ""
+    assert reader.wait(30) == 1
+
+
 def test_an_artifacts_messages_survive_saving_and_loading_byte_for_byte(arithmetic, tmp_path):
     from townhall.optimize.artifact import load, save_artifact
     from townhall.optimize.templates import template
