@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -127,7 +128,7 @@ def _json(found: Reproduction) -> dict[str, Any]:
         "paper": {"title": found.paper.title, "arxiv": found.paper.arxiv, "where": found.experiment.where},
         "task": found.experiment.task,
         "arms": found.experiment.arms,
-        "rows": found.rows,
+        "rows": [asdict(row) for row in found.rows],
         "runs": {arm: str(run.folder) for arm, run in found.runs.items()},
         "usage": found.usage,
         "stopped": found.stopped,

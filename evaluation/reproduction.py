@@ -344,7 +344,7 @@ def reproduce(
         )
         used += run.usage
         if run.summary.status != "complete":
-            stopped = run.summary.reason or run.summary.status
+            stopped = budget.reached(used) or run.summary.reason or run.summary.status
             break
     return replace(read_reproduction(name, folder), stopped=stopped)
 

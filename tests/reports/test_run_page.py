@@ -94,8 +94,8 @@ def test_a_run_shows_scores_with_intervals_rounds_costs_and_each_example(tmp_pat
     text, page = read(write_run_page(run(records), tmp_path / "run.html"))
     for part in (
         "arithmetic · society",
-        "test split, 4 of 9 examples from sums.jsonl. Models: some/model.",
-        "agents=2 rounds=2",
+        "test split, 4 of 9 examples from sums.jsonl.",
+        "Models: some/model. agents=2",
         "accuracy 0.250 0.100 to 0.500 4",
         "hard n/a",
         "agents that are right 0.000 0.500",
