@@ -25,7 +25,7 @@ $(VENV)/.demo: $(VENV)/bin/python pyproject.toml
 
 $(VENV)/.dev: $(VENV)/bin/python pyproject.toml
 	@echo "installing townhall with all extras and the development tools into $(VENV) ..." >&2
-	$(BIN)/python -m pip install --quiet --editable '.[local,chess,viz,postgres,search,dev]'
+	$(BIN)/python -m pip install --quiet --editable '.[local,chess,viz,postgres,search,dashboard,dev]'
 	@touch $@ $(VENV)/.demo
 
 # mypy wants the package in a folder of its own name; the repository root is the package.

@@ -353,8 +353,9 @@ def check(options: argparse.Namespace, found: list[Found]) -> list[str]:
     missed = []
     if sum(item.regret <= 1 + 1e-9 for item in found) < LEAST_HITS * len(found):
         missed.append("fewer than 9 of 10 seeds within 1 point")
-    if max(item.calls for item in found) > MOST_SHARE * GRID:
-        missed.append("more than 35 % of the grid's calls")
+    # Of what the grid costs with the cache of replies that the search has, too.
+    if max(item.calls for item in found) > MOST_SHARE * GRID_CACHED:
+        missed.append("more than 35 % of the cached grid's calls")
     if not options.no_engine:
         real = search(options, *DEFAULT, 0, engine=True)
         same = (real.regret, real.calls, real.saved) == (found[0].regret, found[0].calls, found[0].saved)

@@ -20,14 +20,28 @@ def judge(
     splits: HeldOut,
     artifact: Path,
     *,
-    untuned: Strategy,
+    plain: Strategy,
+    artifact_given: bool,
     models: Models,
     concurrency: int | None,
     budget: Budget,
     as_json: bool,
     ledger: Path | None = None,
 ) -> HeldOutReport:
-    """Evaluate a tuned program next to its baselines, write the result into its artifact, and print it."""
+    """Evaluate a tuned program next to its baselines, write the result into its artifact, and print it.
+
+    Args:
+        tuned: the tuned program.
+        splits: its examples.
+        artifact: its folder.
+        plain: what the tuning began with.
+        artifact_given: whether that came from an artifact.
+        models: see `build.Models`.
+        concurrency: model calls in flight at most.
+        budget: of all runs together.
+        as_json: print nothing.
+        ledger: where openings of the test split are written down.
+    """
     from ..optimize.artifact import update_artifact
     from ..optimize.held_out import evaluate_held_out
 
@@ -36,7 +50,9 @@ def judge(
         tuned,
         splits,
         artifact,
-        untuned=untuned,
+        # A program that came as an artifact had been tuned: it stands beside the strategy as it comes.
+        untuned=None if artifact_given else plain,
+        before=plain if artifact_given else None,
         ledger=ledger,
         name=artifact.name,
         lm=models.first,

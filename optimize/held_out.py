@@ -363,6 +363,7 @@ def evaluate_held_out(
     folder: Path | str,
     *,
     untuned: Strategy | None = None,
+    before: Strategy | None = None,
     ledger: Path | str | None = None,
     name: str = "",
     lm: dspy.LM | None = None,
@@ -381,8 +382,10 @@ def evaluate_held_out(
         tuned: the tuned program.
         splits: its examples.
         folder: of the study or artifact; runs are kept in `held-out` below it.
-        untuned: the program before tuning; the strategy with its default settings and the task's worked problems when
-            None.
+        untuned: the program that nothing was tuned of. When None, the strategy in the shape of `before`, or else with
+            its default settings, and with the task's worked problems.
+        before: what this tuning began with, where that had been tuned already; None where it had not. Left out where
+            it is one of the two.
         ledger: where openings are written down; `held_out.jsonl` in the folder when None.
         name: of the tuning, for the ledger.
         lm: the model of roles that have none of their own; None for the configured one.
@@ -412,7 +415,10 @@ def evaluate_held_out(
     settings = {"lm": lm, "adapter": adapter, "concurrency": concurrency, "progress": progress}
     final = _Final(splits, place, settings, budget, examples)
     found = final.run("tuned", tuned)
-    final.run("untuned", untuned if untuned is not None else _untuned(tuned, task))
+    plain = untuned if untuned is not None else _untuned(before or tuned, task, shape=before is not None)
+    if before is not None and fingerprint_of(before) not in (fingerprint, fingerprint_of(plain)):
+        final.run("before", before)
+    final.run("untuned", plain)
     models = models_of(tuned, lm)
     notes = [f"single-{number} is {name}" for number, name in enumerate(_names(models), start=1)]
     for number, model in enumerate(models, start=1):
@@ -446,9 +452,11 @@ def fingerprint_of(program: Strategy) -> str:
     return content_hash([program.name, settings, shown, program_fingerprint(program)])
 
 
-def _untuned(tuned: Strategy, task: Task) -> Strategy:
-    strategy = tuned.members[0].name if isinstance(tuned, Ensemble) else tuned.name
-    return assemble(task, strategy).with_models(tuned.lms, tuned.judge_lm)
+def _untuned(program: Strategy, task: Task, *, shape: bool) -> Strategy:
+    """Return the strategy as it comes, in a program's shape or its own."""
+    one = program.members[0] if isinstance(program, Ensemble) else program
+    settings = one.config.model_dump() if shape else {}
+    return assemble(task, one.name, **settings).with_models(program.lms, program.judge_lm)
 
 
 def _names(models: Sequence[dspy.LM]) -> list[str]:

@@ -17,7 +17,7 @@ from optuna.trial import FrozenTrial
 
 from ..errors import InputError, MissingDependencyError
 from ..registry import nearest
-from .space import Dimension, size
+from .space import COUNTS, Dimension, size
 from .study import TrialResult, paired_score, read_trials, sampling_variance
 from .surrogate import Encoder, Surrogate, fit
 
@@ -28,7 +28,7 @@ MOST_CANDIDATES = 4096
 #: ones are corners, and the more dimensions there are, the less corners say of what lies between them.
 DRAWN = 32
 #: How much being cheap counts: the expected improvement is divided by the cost to this power.
-THRIFT = 0.25
+THRIFT = 0.5
 #: Share of its cost that a trial is taken to have at least, however much of it is in the cache.
 LEAST_SHARE = 0.15
 
@@ -92,10 +92,11 @@ def _cmaes(
 class SurrogateSampler(optuna.samplers.BaseSampler):
     """Bayesian optimisation on a `surrogate`: the trial whose expected improvement is greatest for its cost.
 
-    It begins with points spread over the space, the strategy's defaults first. Every trial counts by the examples it
-    answered, stopped ones too; what other workers are trying is taken to come out as expected. Replies in the cache
-    make a trial cheap: fewer rounds of a shape that was tried cost almost nothing. With costs among the objectives,
-    what counts is the improvement on those that are no dearer, so that the whole Pareto front is pushed outwards.
+    It begins with the strategy's defaults and points spread over the space, dear ones more thinly. Every trial counts
+    by the examples it answered, stopped ones too; what other workers are trying is taken to come out as expected.
+    Replies in the cache make a trial cheap: fewer rounds of a shape that was tried cost almost nothing. With costs
+    among the objectives, what counts is the improvement on those that are no dearer, so that the whole Pareto front is
+    pushed outwards.
 
     Args:
         space: what is searched.
@@ -142,18 +143,25 @@ class SurrogateSampler(optuna.samplers.BaseSampler):
             return tried[-1]
         points = self._encode(candidates)
         if len(done) + len(pending) < self.startup or not done:
-            return candidates[self._farthest(points, tried)]
+            return candidates[self._farthest(points, tried, self._rough_costs(candidates))]
         model = self._model(done, pending)
         mean, deviation = model.predict(points)
         gain = _log_improvement(mean, deviation, self._to_beat(model, done, pending, points))
-        return candidates[int(np.argmax(gain - THRIFT * np.log(self._prices(candidates, done))))]
+        prices = self._uncached(self._expected_costs("calls", done, points), candidates, done)
+        return candidates[int(np.argmax(gain - THRIFT * np.log(prices)))]
 
-    def _farthest(self, points: NDArray[Any], tried: Sequence[Mapping[str, Any]]) -> int:
+    def _farthest(self, points: NDArray[Any], tried: Sequence[Mapping[str, Any]], prices: NDArray[Any]) -> int:
+        """Return the point that is farthest from all before it for its price: the greatest squared distance a call."""
         drawn = self._random.choice(len(points), size=min(DRAWN, len(points)), replace=False)
         if not tried:
             return int(drawn[0])
         gaps = points[drawn][:, None, :] - self._encode(tried)[None, :, :]
-        return int(drawn[np.argmax((gaps**2).sum(-1).min(1))])
+        return int(drawn[np.argmax((gaps**2).sum(-1).min(1) / prices[drawn])])
+
+    def _rough_costs(self, candidates: Sequence[Mapping[str, Any]]) -> NDArray[Any]:
+        """Return what a question costs at each point, roughly: calls grow with how many speak and how often."""
+        counts = [name for name in COUNTS if name in self.space]
+        return np.array([math.prod(float(point[name]) for name in counts) for point in candidates])
 
     def _model(self, done: Sequence[TrialResult], pending: Sequence[TrialResult]) -> Surrogate:
         """Return the model of the score."""
@@ -185,10 +193,12 @@ class SurrogateSampler(optuna.samplers.BaseSampler):
         expected, _ = fit(tried, self._encode.groups, list(np.log(known)), [1e-4] * len(known)).predict(points)
         return np.exp(np.minimum(expected, math.log(float(known.max())) + 1.0))
 
-    def _prices(self, candidates: Sequence[dict[str, Any]], done: Sequence[TrialResult]) -> NDArray[Any]:
-        """Return how many calls a question is expected to take at each point that are not in the cache."""
-        costs = self._expected_costs("calls", done, self._encode(candidates))
-        if "rounds" not in self.space:
+    def _uncached(
+        self, costs: NDArray[Any], candidates: Sequence[Mapping[str, Any]], done: Sequence[TrialResult]
+    ) -> NDArray[Any]:
+        """Return the part of each point's cost that is not in the cache already."""
+        costs = costs.copy()
+        if "rounds" not in self.space or not done:
             return costs
         total = max(trial.n for trial in done)
         held: dict[str, dict[float, float]] = {}

@@ -109,10 +109,12 @@ class Measured:
     Attributes:
         scores: by the example's fingerprint, in the order of the examples.
         full: what measuring costs without a cache.
+        asked: the roles that spoke; None where that is not known.
     """
 
     scores: dict[str, float]
     full: Usage
+    asked: frozenset[str] | None = None
 
     @property
     def mean(self) -> float:
@@ -271,7 +273,8 @@ class Bench:
         if run.summary.status != "complete":
             return None, run.summary.reason or run.summary.status
         full = sum((record.full_usage for record in run.records), Usage())
-        return Measured({record.fingerprint: record.score for record in run.records}, full), ""
+        asked = frozenset(role for record in run.records for role in record.usage_by_role)
+        return Measured({record.fingerprint: record.score for record in run.records}, full, asked), ""
 
     def key(self, program: Strategy) -> list[Any]:
         """Return what tells programs apart: settings, prompts and models."""

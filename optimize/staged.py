@@ -77,8 +77,8 @@ def optimise_in_stages(
 ) -> Staged:
     """Tune prompts and shape of a strategy in three stages.
 
-    1. Prompts of each role: each role in turn is compiled on the program so far. New prompts that score better on dev
-       are kept, others are put back.
+    1. Prompts of each role: each role that is asked at all, in turn, is compiled on the program so far. New prompts
+       that score better on dev are kept, others are put back.
     2. Shape: `search.tune` with these prompts. A role whose prompts gained nothing is searched less: which model speaks
        it is not searched (it keeps its model), and without any role that gained, neither is the number of
        demonstrations. The best shape is kept if it scores better than the one before.
@@ -313,18 +313,26 @@ class _Stages:
         """Compile one role after the other."""
         stage = Stage(name=PROMPTS)
         first = self._now()
-        for number, role in enumerate(self.roles):
+        # Other words for a role that nobody asks change nothing (a summary where answers are read as they are).
+        heard = first.asked is not None and first.asked <= set(roles_of(self.program))
+        silent = [role for role in self.roles if heard and role not in (first.asked or ())]
+        speaking = [role for role in self.roles if role not in silent]
+        for number, role in enumerate(speaking):
             spent = self.bench.spent
             self.bench.progress.start(PROMPTS, role)
             try:
                 # What is left is for the roles that are left, in equal parts.
-                part = portion(limit.minus(spent), 1 / (len(self.roles) - number))
+                part = portion(limit.minus(spent), 1 / (len(speaking) - number))
                 step = self._try(role, [role], part)
             except BudgetExceededError as error:
                 step = Step(name=role, note=str(error))
             step.usage = added(self.bench.spent, spent)
             if step.outcome == "kept":
                 self.gained.append(role)
+            stage.roles.append(step)
+            self.bench.progress.finished(step)
+        for role in silent:
+            step = Step(name=role, note="no dev example asks it in this shape")
             stage.roles.append(step)
             self.bench.progress.finished(step)
         if any(step.gain is not None for step in stage.roles):

@@ -375,8 +375,10 @@ def test_agents_with_models_of_their_own_give_other_samples_in_a_second_round(ar
     once = run(program, arithmetic, "bootstrap", lm, examples, demos=5)
     again = run(program, arithmetic, "bootstrap", lm, examples, demos=5, rounds=6)
     assert again.report.debates > once.report.debates
-    count = lambda compiled: sum(bool(demo.get("augmented")) for demo in compiled.program.solve.demos)  # noqa: E731
-    assert count(again) > count(once)
+    own, more = (
+        sum(bool(demo.get("augmented")) for demo in compiled.program.solve.demos) for compiled in (once, again)
+    )
+    assert more > own
 
 
 def test_an_ensemble_votes_over_its_members_and_each_draws_its_own_samples(arithmetic, small, model_of, examples):

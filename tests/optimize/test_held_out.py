@@ -86,6 +86,22 @@ def test_the_report_has_the_tuned_the_untuned_and_both_baselines_at_equal_cost(t
     assert all(row.interval is not None for row in report.rows)
 
 
+def test_what_a_tuning_began_with_stands_beside_the_strategy_as_it_comes(tuned, arithmetic, tmp_path):
+    program, splits, lm = tuned
+    with dspy.context(lm=lm):
+        report = evaluate_held_out(program.reconfigured(agents=2), splits, tmp_path / "one", before=program)
+        same = evaluate_held_out(program, splits, tmp_path / "two", before=program)
+    # The tuned prompts in the new shape, in the shape before, and the strategy's own prompts in the shape before.
+    assert [row.name for row in report.rows] == ["tuned", "before", "untuned", "single", "majority"]
+    assert [row.usage.calls for row in report.rows] == [24, 36, 36, 6, 24]
+    assert [row.name for row in same.rows] == ["tuned", "untuned", "single", "majority"]
+    run = tmp_path / "one" / "held-out"
+    [prompts] = [json.loads(file.read_text()) for file in run.glob("*/untuned/run.json")]
+    assert prompts["settings"]["agents"] == 3
+    [before] = [json.loads(file.read_text()) for file in run.glob("*/before/run.json")]
+    assert prompts["program_fingerprint"] != before["program_fingerprint"]
+
+
 def test_the_same_program_is_evaluated_once(tuned, small, tmp_path):
     program, splits, lm = tuned
     with dspy.context(lm=lm):

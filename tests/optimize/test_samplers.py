@@ -93,7 +93,8 @@ def test_fewer_rounds_of_what_was_tried_are_cheap():
         for number, (personas, rounds) in enumerate([(5, 4), (1, 1), (9, 1), (3, 2), (7, 1)])
     ]
     candidates = [{"personas": 5, "rounds": 3}, {"personas": 6, "rounds": 3}, {"personas": 3, "rounds": 4}]
-    cached, fresh, longer = sampler._prices(candidates, done)
+    costs = sampler._expected_costs("calls", done, sampler._encode(candidates))
+    cached, fresh, longer = sampler._uncached(costs, candidates, done)
     # At least 0.15 of 5 * 3 calls; 6 * 3 calls, none of them made; half of 3 * 4. The calls are estimates.
     assert cached == pytest.approx(2.25, rel=0.5)
     assert fresh == pytest.approx(18, rel=0.5)
