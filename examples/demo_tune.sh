@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Optimising for real on the embedded model: demonstrations for each role by bootstrapping, then a search over the number
 # of agents and rounds, one held-out evaluation next to the untuned program and the baselines, and the export of the
-# result as one Python file. Run by `make demo-tune`. The sets are tiny so that it ends within half an hour or so on two
+# result as one Python file. Run by `make demo-tune`. The sets are tiny so that it ends within twenty minutes on two idle
 # cores: the last table is what came out, better or not. Run again, it goes on where it stopped.
 set -euo pipefail
 cd "$(dirname "$0")/.."

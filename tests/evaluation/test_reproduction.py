@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import pytest
 from pydantic import ValidationError
 
@@ -17,6 +20,7 @@ from townhall.evaluation.reproduction import (
     reproduce,
     slug,
 )
+from townhall.metrics.factuality import lm_judge
 from townhall.models.simulated import simulated_lm
 from townhall.tasks.base import TASKS
 
@@ -158,3 +162,38 @@ def test_what_is_not_there_gives_the_nearest(name, arms, text, tmp_path):
 def test_runs_are_in_a_folder_of_the_experiments_name():
     assert str(default_folder("society/gsm8k")) == "runs/reproduce/society-gsm8k"
     assert slug("single, country only") == "single-country-only"
+
+
+#: Where the experiments that are not generated find examples among the private data.
+DATA = {
+    "gsm8k": "gsm8k/test.jsonl",
+    "mmlu": "mmlu/mmlu_redux_399.jsonl",
+    "normad": "normad/normad_eti.jsonl",
+    "chess-move": "chess/next_move_60.jsonl",
+    "zebra-grid": "zebra/extra_grid_200.jsonl",
+    "zebra-mcq": "zebra/extra_mcq_200.jsonl",
+}
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_published_score_is_one_that_its_runs_have(name, shared, tmp_path):
+    _, found = experiment(name)
+    if found.task == "chess-move":
+        pytest.importorskip("chess")
+        if shutil.which("stockfish") is None and not Path("/usr/games/stockfish").exists():
+            pytest.skip("Stockfish is not installed")
+    lm = simulated_lm(name="simulated/reproduction")
+    data = str(shared / "data" / DATA[found.task]) if found.task in DATA else None
+    quick = {"depth": 2} if found.task == "chess-move" else {}
+    done = reproduce(name, lm=lm, limit=1, data=data, task_options=quick, out=tmp_path,
+                     ready=lambda task: judged(task, lm))  # fmt: skip
+    assert done.stopped is None
+    for figure in found.figures:
+        if figure.over is None:
+            assert set(figure.scores) <= set(done.runs[figure.arm].scores), figure
+
+
+def judged(task, lm):
+    if "judge" in vars(task):
+        vars(task)["judge"] = lm_judge(lm)
+    task.check_scoring()
