@@ -31,6 +31,8 @@ class State:
         in_flight: calls under way.
         usage: what was paid and served so far.
         elapsed: seconds since this session began.
+        paid_now: calls that this session made.
+        calls_each: mean calls of a finished example, replies from the cache included; None before the first.
         simulated: some model is simulated.
     """
 
@@ -45,11 +47,19 @@ class State:
     in_flight: int = 0
     usage: Usage = field(default_factory=Usage)
     elapsed: float = 0.0
+    paid_now: int = 0
+    calls_each: float | None = None
     simulated: bool = False
 
     @property
     def left(self) -> float | None:
-        """Seconds that the rest will take at this session's pace; None while there is none."""
+        """Seconds that the rest will take at this session's pace; None while there is none.
+
+        Where calls are made, they set the pace: examples from the cache take no time, and half an example is half done.
+        """
+        if self.paid_now and self.calls_each:
+            to_come = self.calls_each * self.total - self.usage.calls - self.usage.cached
+            return self.elapsed / self.paid_now * max(0.0, to_come)
         now_done = self.done - self.resumed
         return self.elapsed / now_done * (self.total - self.done) if now_done else None
 

@@ -227,6 +227,7 @@ class _Session:
             pricing=priced,
             outer=OBSERVER.get(),
         )
+        self.paid_before = self.control.total.calls
         self._lock = threading.Lock()
         self._in_row = 0
         self._answered = any(record.error is None for record in self.done.values())
@@ -324,6 +325,7 @@ class _Session:
         with self._lock:
             records = list(self.done.values())
         count = len(records)
+        each = [record.full_usage.calls for record in records if record.error is None]
         return State(
             title=f"{self.info.task}, {self.info.strategy}",
             total=len(self.examples),
@@ -336,6 +338,8 @@ class _Session:
             in_flight=self.control.in_flight,
             usage=self.control.total,
             elapsed=time.monotonic() - started,
+            paid_now=self.control.total.calls - self.paid_before,
+            calls_each=sum(each) / len(each) if each else None,
             simulated=self.info.simulated,
         )
 

@@ -24,7 +24,7 @@ from ..evaluation.comparison import compare
 from ..evaluation.fingerprints import content_hash, examples_fingerprint, program_fingerprint
 from ..evaluation.matching import evaluate_matched
 from ..evaluation.progress import Progress
-from ..evaluation.provenance import models_of
+from ..evaluation.provenance import all_models, models_of
 from ..evaluation.records import Interval
 from ..evaluation.run import Run, evaluate
 from ..models import resolve
@@ -411,11 +411,15 @@ def evaluate_held_out(
         at=datetime.now(UTC).isoformat(timespec="seconds"),
     )
     examples = splits.test.unseal(opening, book)
-    place = folder / "held-out" / f"{fingerprint[:8]}-{splits.test.fingerprint[:8]}"
+    plain = untuned if untuned is not None else _untuned(before or tuned, task, shape=before is not None)
+    # Each comparison has its place: the same program may be tuned from another one, or asked of other models.
+    compared = [fingerprint_of(program) for program in (plain, before) if program is not None]
+    spoken = [model.model for model in all_models(tuned, lm)]
+    about = content_hash([splits.test.fingerprint, compared, spoken])
+    place = folder / "held-out" / f"{fingerprint[:8]}-{about[:8]}"
     settings = {"lm": lm, "adapter": adapter, "concurrency": concurrency, "progress": progress}
     final = _Final(splits, place, settings, budget, examples)
     found = final.run("tuned", tuned)
-    plain = untuned if untuned is not None else _untuned(before or tuned, task, shape=before is not None)
     if before is not None and fingerprint_of(before) not in (fingerprint, fingerprint_of(plain)):
         final.run("before", before)
     final.run("untuned", plain)

@@ -17,6 +17,19 @@ class Terminal(io.StringIO):
         return True
 
 
+def test_the_time_left_goes_by_calls_where_calls_are_made():
+    # One example of four came from the cache at once; two more of 12 calls each are half done after 60 seconds.
+    usage = Usage(calls=12, cached=12)
+    state = State("grids", total=4, done=1, usage=usage, elapsed=60.0, paid_now=12, calls_each=12.0)
+    assert state.left == 60 / 12 * (48 - 24)
+    # A resumed run: 30 calls were made before; now 10 in 20 seconds, and 40 of 80 are to come.
+    resumed = State(
+        "grids", total=8, done=4, resumed=3, usage=Usage(calls=40), elapsed=20.0, paid_now=10, calls_each=10.0
+    )
+    assert resumed.left == 80
+    assert State("grids", total=4, done=2, usage=Usage(cached=24), elapsed=1.0, calls_each=12.0).left == 1
+
+
 def test_a_state_says_done_score_calls_tokens_cost_and_time_left():
     usage = Usage(calls=90, cached=12, prompt_tokens=120_000, completion_tokens=3_400, cost=0.1234)
     state = State("grids", total=50, done=20, resumed=10, score=0.45, primary="puzzle", usage=usage, elapsed=30.0)

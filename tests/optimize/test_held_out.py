@@ -86,11 +86,13 @@ def test_the_report_has_the_tuned_the_untuned_and_both_baselines_at_equal_cost(t
     assert all(row.interval is not None for row in report.rows)
 
 
-def test_what_a_tuning_began_with_stands_beside_the_strategy_as_it_comes(tuned, arithmetic, tmp_path):
+def test_what_a_tuning_began_with_stands_beside_the_strategy_as_it_comes(tuned, small, tmp_path):
     program, splits, lm = tuned
     with dspy.context(lm=lm):
         report = evaluate_held_out(program.reconfigured(agents=2), splits, tmp_path / "one", before=program)
         same = evaluate_held_out(program, splits, tmp_path / "two", before=program)
+        # In the same folder, next to another program: a comparison of its own.
+        evaluate_held_out(program, splits, tmp_path / "two", untuned=small("society", agents=2))
     # The tuned prompts in the new shape, in the shape before, and the strategy's own prompts in the shape before.
     assert [row.name for row in report.rows] == ["tuned", "before", "untuned", "single", "majority"]
     assert [row.usage.calls for row in report.rows] == [24, 36, 36, 6, 24]
