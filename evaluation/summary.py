@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..errors import InputError
-from ..metrics.dynamics import corpus_dynamics, debate_dynamics
+from ..metrics.corpus_dynamics import corpus_dynamics
+from ..metrics.dynamics import debate_dynamics
 from ..signatures.transcript import Usage
 from ..tasks.base import TASKS, Task
 from .accounting import only_cached

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from townhall.errors import InputError
+from townhall.metrics.corpus_dynamics import corpus_dynamics
 from townhall.metrics.dynamics import (
     FLIPS,
     PAIR_CATEGORIES,
-    corpus_dynamics,
     debate_dynamics,
     flip,
     pair_category,
