@@ -14,6 +14,8 @@ MOST_TEXTS = 8
 _EXPECTED_ITEMS = 4
 #: A text at the top level (an argument) gets this many times the room of a nested one (one critique of many).
 _TOP_WEIGHT = 3
+#: A cell of a table (a text in a list of lists) is a word or two, and gets this much of a nested text's room.
+_CELL_WEIGHT = 0.25
 _LEAST_CHARACTERS = 40
 _MOST_CHARACTERS = 1000
 #: English prose has about four characters a token, digits and formulas fewer than two.
@@ -61,12 +63,18 @@ def bounded(schema: Schema, max_tokens: int) -> Schema:
     flat = inline(schema)
     weight = _weight(flat, 0)
     room = _TEXT_SHARE * max_tokens * _CHARACTERS_PER_TOKEN
-    return _bound(flat, room / weight if weight else room, 0)
+    return _bound(flat, room / weight if weight else room, 0, 1)
 
 
 def _is_free_text(node: Schema) -> bool:
     closed = ("maxLength", "enum", "const", "pattern", "format")
     return node.get("type") == "string" and not any(key in node for key in closed)
+
+
+def _is_table(node: Schema) -> bool:
+    """Return whether a list's items are lists of texts."""
+    row = node.get("items", {})
+    return isinstance(row, dict) and isinstance(row.get("items"), dict) and _is_free_text(row["items"])
 
 
 def _weight(node: Any, depth: int) -> float:
@@ -80,24 +88,24 @@ def _weight(node: Any, depth: int) -> float:
     total += sum(_weight(part, depth + 1) for part in node.get("properties", {}).values())
     if isinstance(node.get("items"), dict):
         expected = max(node.get("minItems", 0), min(node.get("maxItems", _EXPECTED_ITEMS), _EXPECTED_ITEMS))
-        total += expected * _weight(node["items"], depth + 2)
+        total += expected * _weight(node["items"], depth + 2) * (_CELL_WEIGHT if _is_table(node) else 1)
     return total
 
 
-def _bound(node: Any, unit: float, depth: int) -> Any:
+def _bound(node: Any, unit: float, depth: int, scale: float) -> Any:
     if not isinstance(node, dict):
         return node
     if _is_free_text(node):
-        share = unit * (_TOP_WEIGHT if depth <= 1 else 1)
+        share = unit * (_TOP_WEIGHT if depth <= 1 else 1) * scale
         return {**node, "maxLength": int(min(max(share, _LEAST_CHARACTERS), _MOST_CHARACTERS))}
     out = dict(node)
     for key in ("anyOf", "oneOf", "allOf"):
         if key in out:
-            out[key] = [_bound(option, unit, depth) for option in out[key]]
+            out[key] = [_bound(option, unit, depth, scale) for option in out[key]]
     if isinstance(out.get("properties"), dict):
-        out["properties"] = {name: _bound(part, unit, depth + 1) for name, part in out["properties"].items()}
+        out["properties"] = {name: _bound(part, unit, depth + 1, scale) for name, part in out["properties"].items()}
     if isinstance(out.get("items"), dict):
         texts = out["items"].get("type") == "object" and _weight(out["items"], depth + 2) > 0
-        out["items"] = _bound(out["items"], unit, depth + 2)
+        out["items"] = _bound(out["items"], unit, depth + 2, scale * (_CELL_WEIGHT if _is_table(out) else 1))
         out.setdefault("maxItems", max(MOST_TEXTS if texts else MOST_ITEMS, out.get("minItems", 0)))
     return out

@@ -50,6 +50,18 @@ def test_bounded_gives_free_texts_a_length_and_lists_an_end():
     assert flat["properties"]["few"]["maxItems"] == 20
 
 
+def test_the_cells_of_a_table_leave_the_room_to_what_is_argued():
+    cells = {"type": "array", "items": {"type": "array", "items": {"type": "string"}}}
+    names = {"type": "array", "items": {"type": "string"}}
+    grid = {"type": "object", "properties": {"header": names, "rows": cells}}
+    schema = {"type": "object", "properties": {"argument": {"type": "string"}, "answer": grid}}
+    flat = bounded(schema, 1024)["properties"]
+    # 1638 characters; weights: 3 for the argument, 4 names of 1, 4 * 4 cells of 0.25: 11 units of 148.9 characters.
+    assert flat["argument"]["maxLength"] == 446
+    assert flat["answer"]["properties"]["header"]["items"]["maxLength"] == 148
+    assert flat["answer"]["properties"]["rows"]["items"]["items"]["maxLength"] == 40  # the least
+
+
 def test_bounded_keeps_stated_limits_and_leaves_closed_texts_alone():
     schema = {
         "type": "object",
