@@ -620,6 +620,6 @@ def main(debate: Strategy, description: str, model: str | None, arguments: Seque
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except Exception as error:  # what the client raises: one line for people
-        print(f"error: {type(error).__name__}: {error}", file=sys.stderr)
+        print(f"error: {options.api_base or 'the OpenAI API'}: {type(error).__name__}: {error}", file=sys.stderr)
         return 1
     return 0

@@ -176,6 +176,16 @@ def test_the_python_file_runs_by_itself_in_a_process_that_has_no_townhall(arithm
     assert len([int(line) for line in done.stdout.split()]) == 2
 
 
+def test_the_python_file_names_the_server_that_does_not_answer(arithmetic, tmp_path, capsys):
+    [path] = export(assemble(arithmetic, "single"), tmp_path / "one.py", format="python", task=arithmetic)
+    debate = load_file(path)
+    arguments = [*COMMAND, "--api-base", "http://127.0.0.1:9/v1", "What is 2 + 3?"]
+    assert debate.main(debate.DEBATE, "", None, arguments) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == "error: http://127.0.0.1:9/v1: APIConnectionError: Connection error.\n"
+
+
 def test_the_python_file_ends_quietly_when_nobody_reads_its_answers(arithmetic, server, questions, tmp_path):
     [path] = export(assemble(arithmetic, "single"), tmp_path / "one.py", format="python", task=arithmetic)
     lines = tmp_path / "questions.jsonl"
