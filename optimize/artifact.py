@@ -11,8 +11,6 @@ nothing of them reaches a model's settings.
 from __future__ import annotations
 
 import json
-import os
-import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,7 +30,9 @@ from .compile import CompileReport
 from .ensemble import Ensemble, EnsembleConfig
 from .held_out import LEDGER, HeldOutReport, fingerprint_of
 from .nearest_demos import NearestDemos
-from .templates import Messages, output_schema, role_id, template
+from .plain_files import to_json, write_text
+from .prompt_markdown import role_markdown
+from .templates import output_schema, role_id, template
 
 ARTIFACT, PROGRAM, PROMPTS = "artifact.json", "program.json", "prompts"
 FORMAT_VERSION = 1
@@ -307,18 +307,6 @@ def _check_folder(folder: Path, info: ArtifactInfo, overwrite: bool) -> None:
         raise InputError(f"{folder}: holds something else than an artifact ({strange[0]}); choose another folder")
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a file as a whole: a reader finds the old content or the new, never half of it."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(path)
-
-
-def to_json(data: Any) -> str:
-    """Return JSON as files hold it."""
-    return json.dumps(data, ensure_ascii=False, indent=2) + "\n"
-
-
 # -- loading ----------------------------------------------------------------------------------------------------------
 
 
@@ -475,43 +463,3 @@ def _invalid(where: Path, error: ValidationError, role: str | None = None) -> In
     problem = error.errors()[0]
     path = [*([role] if role else []), *map(str, problem["loc"])]
     return InputError(f"{where}, {'.'.join(path)}: {problem['msg'][0].lower()}{problem['msg'][1:]}")
-
-
-# -- prompts for people -----------------------------------------------------------------------------------------------
-
-
-def role_markdown(name: str, predictor: dspy.Predict) -> str:
-    """Return a role's prompt as a page."""
-    signature = predictor.signature
-    lines = [f"# {name}", "", signature.instructions, "", "## Reads", ""]
-    lines += [f"- `{field}`: {_about(info)}" for field, info in signature.input_fields.items()]
-    lines += ["", "## Writes", ""]
-    lines += [f"- `{field}`: {_about(info)}" for field, info in signature.output_fields.items()]
-    if isinstance(predictor, NearestDemos):
-        lines += [
-            "",
-            "## Demonstrations",
-            "",
-            f"Each question is shown the {predictor.nearest} most similar of {len(predictor.demos)}.",
-        ]
-    lines += ["", "## Messages", "", "`{{name}}` stands for an input; a literal `{{` is written `{{{{`.", ""]
-    lines += messages_markdown(template(predictor))
-    lines += ["## Reply", "", "```json", to_json(output_schema(signature)).strip(), "```", ""]
-    return "\n".join(lines)
-
-
-def messages_markdown(messages: Messages) -> list[str]:
-    """Return chat messages as Markdown lines."""
-    lines = []
-    for message in messages:
-        fence = "`" * max(3, 1 + max((len(run) for run in _backticks(message["content"])), default=0))
-        lines += [f"**{message['role']}**", "", f"{fence}text", message["content"], fence, ""]
-    return lines
-
-
-def _backticks(text: str) -> list[str]:
-    return re.findall(r"`+", text)
-
-
-def _about(info: Any) -> str:
-    return str(info.json_schema_extra.get("desc") or "")

@@ -10,9 +10,10 @@ from ..errors import InputError, RunError
 from ..programs.base import Strategy
 from ..signatures.answers import plain
 from ..tasks.base import TASKS, Example, Task
-from .artifact import ArtifactInfo, describe_artifact, load, load_info, save_artifact, write_text
+from .artifact import ArtifactInfo, describe_artifact, load, load_info, save_artifact
 from .compile import Compiled
 from .exporters.base import EXPORTERS, Export, Question, target_path
+from .plain_files import write_text
 from .single_prompt import as_single_prompt as splice
 
 #: How many questions with answers an export carries, for formats with tests.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ..artifact import program_state, to_json
+from ..artifact import program_state
+from ..plain_files import to_json
 from .base import EXPORTERS, Export, Exporter
 
 

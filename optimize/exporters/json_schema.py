@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ..artifact import to_json
+from ..plain_files import to_json
 from ..templates import output_schema
 from .base import EXPORTERS, Export, Exporter
 

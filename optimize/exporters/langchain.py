@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import dspy
 
-from ..artifact import to_json
+from ..plain_files import to_json
 from ..templates import marked_messages, rewritten
 from .base import EXPORTERS, Export, Exporter, fixed_roles
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ..artifact import role_markdown, to_json
+from ..plain_files import to_json
+from ..prompt_markdown import role_markdown
 from .base import EXPORTERS, Export, Exporter
 
 

@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 import dspy
 
-from ..artifact import to_json
 from ..nearest_demos import NearestDemos
+from ..plain_files import to_json
 from ..templates import RULE, output_schema, template
 from .base import EXPORTERS, Export, Exporter
 

@@ -10,8 +10,8 @@ import yaml
 from pydantic import TypeAdapter, ValidationError
 
 from ...signatures.answers import canonical, plain
-from ..artifact import to_json
 from ..nearest_demos import NearestDemos
+from ..plain_files import to_json
 from ..templates import marked_messages, rewritten
 from .base import EXPORTERS, Export, Exporter, Question
 from .python_file import debate_file
