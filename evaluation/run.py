@@ -324,7 +324,7 @@ class _Session:
     def _state(self, started: float) -> State:
         with self._lock:
             records = list(self.done.values())
-        count = len(records)
+        count, total = len(records), self.control.total
         each = [record.full_usage.calls for record in records if record.error is None]
         return State(
             title=f"{self.info.task}, {self.info.strategy}",
@@ -336,9 +336,9 @@ class _Session:
             failed=sum(record.error is not None for record in records),
             blank=sum(record.blank for record in records),
             in_flight=self.control.in_flight,
-            usage=self.control.total,
+            usage=total,
             elapsed=time.monotonic() - started,
-            paid_now=self.control.total.calls - self.paid_before,
+            paid_now=total.calls - self.paid_before,
             calls_each=sum(each) / len(each) if each else None,
             simulated=self.info.simulated,
         )

@@ -413,14 +413,14 @@ def evaluate_held_out(
     examples = splits.test.unseal(opening, book)
     plain = untuned if untuned is not None else _untuned(before or tuned, task, shape=before is not None)
     # Each comparison has its place: the same program may be tuned from another one, or asked of other models.
-    compared = [fingerprint_of(program) for program in (plain, before) if program is not None]
+    compared = [fingerprint_of(program) for program in (plain, before) if program is not None]  # before stands last
     spoken = [model.model for model in all_models(tuned, lm)]
     about = content_hash([splits.test.fingerprint, compared, spoken])
     place = folder / "held-out" / f"{fingerprint[:8]}-{about[:8]}"
     settings = {"lm": lm, "adapter": adapter, "concurrency": concurrency, "progress": progress}
     final = _Final(splits, place, settings, budget, examples)
     found = final.run("tuned", tuned)
-    if before is not None and fingerprint_of(before) not in (fingerprint, fingerprint_of(plain)):
+    if before is not None and compared[-1] not in (fingerprint, compared[0]):
         final.run("before", before)
     final.run("untuned", plain)
     models = models_of(tuned, lm)
